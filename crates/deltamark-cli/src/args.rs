@@ -46,6 +46,14 @@ Example:
 Exit codes: 0 the certificate is accepted; 1 it is rejected; 2 the input or the command line is wrong; \
 3 a limit was reached.";
 
+const RESUME_HELP: &str = "\
+Examples:
+  deltamark check net.pnml --checkpoint kept --time 1h
+  deltamark resume kept
+  deltamark resume kept --memory 16GiB --store compact
+
+All that is not given is as it was in the run that kept the checkpoints.";
+
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -55,6 +63,9 @@ pub enum Command {
     /// Check a certificate that `check --certificate` wrote, by code of its own
     #[command(after_help = VERIFY_HELP)]
     Verify(Verify),
+    /// Go on with a run of `check` that kept checkpoints
+    #[command(after_help = RESUME_HELP)]
+    Resume(Resume),
     /// Explore everything and show the state space in figures
     Stats(Stats),
     /// Answer an examination of the Model Checking Contest, in the contest's own lines
@@ -406,6 +417,12 @@ pub struct Check {
     /// Write a certificate of the answers to a file, which `deltamark verify` checks: nothing is reduced or probed
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<String>,
+    /// Keep checkpoints in a directory, from which `deltamark resume DIR` goes on; nothing is reduced then
+    #[arg(long, value_name = "DIR", help_heading = "Checkpoints")]
+    pub checkpoint: Option<String>,
+    /// Time from one checkpoint to the next, at the end of a level; 0 means every level [default: 10m]
+    #[arg(long, value_name = "DURATION", requires = "checkpoint", value_parser = units::interval, help_heading = "Checkpoints")]
+    pub checkpoint_every: Option<Duration>,
     #[command(flatten)]
     pub say: Say,
 }
@@ -422,6 +439,55 @@ pub struct Verify {
     pub json: bool,
     #[command(flatten)]
     pub limits: LimitOptions,
+}
+
+/// Arguments of `resume`.
+#[derive(Args, Debug)]
+pub struct Resume {
+    /// Directory with the checkpoints
+    #[arg(value_name = "DIR")]
+    pub directory: String,
+    /// Go on from the checkpoint before the last one
+    #[arg(long)]
+    pub older: bool,
+    /// Keep visited states in this store from now on
+    #[arg(long, value_name = "NAME[:OPTION=VALUE,…]", hide_possible_values = true, value_parser = offered::stores())]
+    store: Option<StoreSpec>,
+    /// Number of threads that search
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = threads)]
+    threads: Option<usize>,
+    #[command(flatten)]
+    limits: LimitOptions,
+    /// Stop after this many states, those of the checkpoint included
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::count, help_heading = "Limits")]
+    max_states: Option<u64>,
+    /// Look no further than this many steps from an initial state
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = units::steps, help_heading = "Limits")]
+    depth: Option<u64>,
+    /// Time from one checkpoint to the next; 0 means the end of every level
+    #[arg(long, value_name = "DURATION", value_parser = units::interval)]
+    checkpoint_every: Option<Duration>,
+    #[command(flatten)]
+    pub say: Say,
+}
+
+impl Resume {
+    /// The limits that were given.
+    pub fn limits(&self) -> Limits {
+        self.limits.limits()
+    }
+
+    /// What the run was asked, but for what is given now; `store` is the one in which it was at last.
+    pub fn asked_again(self, mut check: Check, store: Option<StoreSpec>) -> Check {
+        let explore = &mut check.explore;
+        explore.store = self.store.or(store).unwrap_or(std::mem::take(&mut explore.store));
+        explore.threads = self.threads.or(explore.threads);
+        explore.limits.memory = self.limits.memory.or(explore.limits.memory);
+        explore.limits.time = self.limits.time.or(explore.limits.time);
+        explore.max_states = self.max_states.or(explore.max_states);
+        explore.depth = self.depth.or(explore.depth);
+        Check { checkpoint_every: self.checkpoint_every.or(check.checkpoint_every), say: self.say, ..check }
+    }
 }
 
 /// A better diagnostic for some wrong command lines than the option alone gives: a property given to a

@@ -12,6 +12,7 @@ mod generate;
 mod graph;
 mod mcc;
 mod reproduce;
+mod resume;
 mod simulate;
 mod stats;
 mod stores;
@@ -38,6 +39,7 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
     if !matches!(
         command,
         Command::Check(_)
+            | Command::Resume(_)
             | Command::Stats(_)
             | Command::Verify(_)
             | Command::Automaton(_)
@@ -50,6 +52,7 @@ pub fn run(command: Command, since: Instant) -> Result<Exit, Failure> {
     match command {
         Command::Check(arguments) => check::run(&arguments, since),
         Command::Verify(arguments) => verify::run(&arguments, since),
+        Command::Resume(arguments) => resume::run(arguments, since),
         Command::Stats(arguments) => stats::run(&arguments, since),
         Command::Automaton(arguments) => automaton::run(&arguments, since),
         Command::Mcc(arguments) => mcc::run(&arguments, since),

@@ -87,6 +87,7 @@ pub fn report(report: &Report, memory_given: bool, look: &Look) -> String {
     if report.stopped_while.is_some() {
         return out.trim_start().into();
     }
+    checkpoints(&mut out, report, look);
     for note in &report.notes {
         let _ = writeln!(out, "{}", wrap(&format!("Note: {note}."), "", look.width));
     }
@@ -334,6 +335,26 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
     }
 }
 
+/// Which checkpoint the run went on from, and how to go on with it.
+fn checkpoints(out: &mut String, report: &Report, look: &Look) {
+    let states = |count| show_counted(count, "state");
+    if let Some(resumed) = &report.resumed {
+        let told = format!("Went on from `{}`, which holds {}.", resumed.from, states(resumed.states));
+        let _ = writeln!(out, "{}", wrap(&told, "", look.width));
+    }
+    let Some(checkpoint) = report.checkpoint.as_ref() else { return };
+    let ended = report.stopped_by.is_some_and(|stop| !matches!(stop, Stop::Answered | Stop::Count));
+    if let Some(newest) = checkpoint.newest.filter(|_| ended) {
+        let told = format!(
+            "`deltamark resume {}` goes on from a checkpoint of {}, {} of them not expanded yet.",
+            checkpoint.directory,
+            states(newest.states),
+            show_count(newest.states.saturating_sub(newest.expanded))
+        );
+        let _ = writeln!(out, "{}", wrap(&told, "", look.width));
+    }
+}
+
 /// Statistics of a written graph.
 pub fn written(path: &str, contents: &GraphContents) -> String {
     format!(
@@ -450,7 +471,10 @@ fn summary(out: &mut String, report: &Report, look: &Look) {
 
 /// Why this store was chosen, if there was a choice.
 fn choice(out: &mut String, report: &Report, look: &Look) {
-    let Some(choice) = report.choice.as_ref().filter(|choice| !choice.trials.is_empty()) else { return };
+    // A run that keeps checkpoints may have moved to another store.
+    let moved = |choice: &StoreChoice| report.checkpoint.is_some() && choice.store.name != "plain";
+    let told = report.choice.as_ref().filter(|choice| !choice.trials.is_empty() || moved(choice));
+    let Some(choice) = told else { return };
     let _ = writeln!(out, "{}", wrap(&format!("{} was chosen: {}", choice.store, choice.why), "", look.width));
 }
 

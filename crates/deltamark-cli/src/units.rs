@@ -66,6 +66,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| format!("`{text}` is longer than anybody waits"))
 }
 
+/// Reads the time from one thing to the next, which may be 0.
+pub fn interval(text: &str) -> Result<Duration, String> {
+    if matches!(text.trim(), "0" | "0s") { Ok(Duration::ZERO) } else { duration(text) }
+}
+
 /// Reads a number of states: digits, perhaps with `_` or `,` between them.
 pub fn count(text: &str) -> Result<u64, String> {
     let digits: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();

@@ -83,7 +83,7 @@ pub use sample::Sampler;
 pub use scratch::Scratch;
 pub use sleep::Sleep;
 pub use state::{Action, Slot, StateId, States, Width};
-pub use store::{Arrival, Guarantee, Insert, Order, Recall, Store};
+pub use store::{Arrival, Guarantee, Image, Insert, Listed, Order, Recall, Store};
 pub use stubborn::{Allowance, Manner, Strength, Stubborn};
 pub use system::{Fired, System, Widen};
 pub use trace::{Ending, Replay, ReplayError, Trace};

@@ -51,6 +51,25 @@ pub enum Guarantee {
     Omission(f64),
 }
 
+/// How the states of a store get into a checkpoint.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Image<'s> {
+    /// They do not.
+    None,
+    /// They are written in the order of their ids, which are 0, 1, 2 …, and inserted in this order, without their
+    /// parents, into an empty store that has an image: all of them can be recalled, at any time.
+    Numbered,
+    /// They are listed in any order, and so inserted; those of the current level are then found by what they hold.
+    Listed(&'s dyn Listed),
+}
+
+/// A store that lists its states.
+pub trait Listed {
+    /// Shows every state once, in any order, until `show` returns `false`. Called while nobody inserts.
+    fn list(&self, show: &mut dyn FnMut(&[Slot]) -> bool);
+}
+
 /// The set of visited states.
 pub trait Store: Send + Sync {
     /// Inserts a state. `hash` must be its [`System::hash`](crate::System::hash).
@@ -148,6 +167,11 @@ pub trait Store: Send + Sync {
     /// edges: `Some` if the store [retraces](Recall::retraces).
     fn twin(&self) -> Option<Box<dyn Store + '_>> {
         None
+    }
+
+    /// How the states get into a checkpoint and back into an empty store of another run.
+    fn image(&self) -> Image<'_> {
+        Image::None
     }
 
     /// Translates every stored state; ids are unchanged. Called by one thread while no other uses

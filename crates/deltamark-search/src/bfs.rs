@@ -29,13 +29,15 @@
 //! Small levels are not worth waking other threads: the first thread expands them alone, and the
 //! others are not started before the first large level.
 
+use crate::checkpoint::{self, Keeper, Keeping, LevelStart, Rest, Unresumed};
 use crate::crew::Crew;
 use crate::frontier::{Later, Level};
 use crate::path::leading_to;
 use crate::probe::{Probes, Probing};
 use crate::run::{EdgeSink, Finding, Plan, Recode, Root, Run};
 use crate::{Task, Threads};
-use deltamark_core::{Action, Apart, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Stop, Trace};
+use deltamark_core::{Action, Apart, Insert, Outcome, Recoding, Slot, Snapshot, StateId, Statistics, Stop, Trace};
+use std::io::Read;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -164,32 +166,49 @@ type Hold<'s, 'a> = MutexGuard<'s, Option<Worker<'a>>>;
 
 /// Searches breadth-first.
 pub(crate) fn run(task: Task<'_>, threads: Threads) -> Outcome {
-    search(Plan::new(task), threads, None, None).0
+    search(Plan::new(task), threads, Purpose::default()).0
 }
 
 /// The same for a sink that takes the edges of all blocks. The store must recall states by their ids.
 pub(crate) fn run_into<'a>(task: Task<'a>, threads: Threads, sink: &'a EdgeSink<'a>) -> Outcome {
-    search(Plan::new(task).into_sink(sink), threads, None, None).0
+    search(Plan::new(task).into_sink(sink), threads, Purpose::default()).0
 }
 
 /// The same, with [probes](crate::probe).
 pub(crate) fn run_probing(task: Task<'_>, threads: Threads, probing: Probing) -> Outcome {
     let probes = probing.begin(&task);
-    search(Plan::new(task), threads, None, probes).0
+    search(Plan::new(task), threads, Purpose { probes, ..Purpose::default() }).0
+}
+
+/// The same, with [checkpoints](crate::checkpoint).
+pub(crate) fn run_kept(task: Task<'_>, threads: Threads, keeping: Keeping<'_>) -> Result<Outcome, Unresumed> {
+    assert!(task.observer.is_none(), "what an observer has seen is in no checkpoint");
+    assert_eq!(Keeping::unfit(task.system, task.store), None, "who keeps checkpoints asks beforehand");
+    let (outcome, _, unresumed) = search(Plan::new(task), threads, Purpose { keeping, ..Purpose::default() });
+    unresumed.map_or(Ok(outcome), Err)
 }
 
 /// A shortest path to a state of the level after the last that the depth limit allows; `None` if the run
 /// must end before it is found.
 pub(crate) fn path_to<'a>(state: &'a [Slot], task: Task<'a>, threads: Threads) -> Option<Trace> {
-    search(Plan::new(task), threads, Some(Sought { state, edge: Mutex::new(None) }), None).1
+    let sought = Some(Sought { state, edge: Mutex::new(None) });
+    search(Plan::new(task), threads, Purpose { sought, ..Purpose::default() }).1
 }
 
+/// What a search does beside visiting all states.
+#[derive(Default)]
+struct Purpose<'a, 'k> {
+    sought: Option<Sought<'a>>,
+    probes: Option<Probes>,
+    keeping: Keeping<'k>,
+}
+
+/// Searches. The second result is the path to what was sought, the third why the search did not begin.
 fn search<'a>(
     plan: Plan<'a>,
     threads: Threads,
-    sought: Option<Sought<'a>>,
-    probes: Option<Probes>,
-) -> (Outcome, Option<Trace>) {
+    Purpose { sought, probes, keeping }: Purpose<'a, '_>,
+) -> (Outcome, Option<Trace>, Option<Unresumed>) {
     let plan = plan.by_levels();
     let count = threads.count.max(1);
     let level = Level::new(plan.store, plan.system, count, plan.sleep().is_some());
@@ -209,12 +228,26 @@ fn search<'a>(
         plan,
     };
     *search.hold(0) = Some(Worker::new(&search.plan, count));
-    let (stop, trace) = std::thread::scope(|scope| {
+    let Keeping { keeper, from } = keeping;
+    let (stop, trace, unresumed) = std::thread::scope(|scope| {
         let _dismissal = search.crew.dismissal();
-        let mut coordinator = Coordinator { search: &search, scope, small: threads.small, helpers: None, probes };
-        let stop = coordinator.levels();
+        let checkpoints = keeper.map(|keeper| Checkpoints { keeper, start: None, kept: None });
+        let mut coordinator =
+            Coordinator { search: &search, scope, small: threads.small, helpers: None, probes, checkpoints };
+        let begun = match from {
+            Some(from) => coordinator.resume(from).map(|rest| Ok((rest.depth, Some((rest, from))))),
+            None => Ok(coordinator.begin().map(|()| (0, None))),
+        };
+        let begun = begun.and_then(|begun| {
+            begun.map_or_else(|stop| Ok(Some(stop)), |(depth, rest)| coordinator.levels(depth, rest))
+        });
+        let (stop, unresumed) = match begun {
+            Ok(stop) => (stop, None),
+            Err(unresumed) => (Some(Stop::Cancelled), Some(unresumed)),
+        };
         coordinator.note_peak();
-        (stop, coordinator.path_to_sought())
+        coordinator.keep_at_end(stop.filter(|_| unresumed.is_none()));
+        (stop, coordinator.path_to_sought(), unresumed)
     });
     let level = search.level.into_inner().unwrap_or_else(PoisonError::into_inner).numbers();
     let mut workers = search.workers.into_iter().filter_map(|worker| {
@@ -228,7 +261,7 @@ fn search<'a>(
         Some(Stop::Answered) => first.finish_with(level.end, stop),
         _ => first.finish(stop),
     };
-    (outcome, trace)
+    (outcome, trace, unresumed)
 }
 
 impl<'a> LevelSearch<'a> {
@@ -448,8 +481,17 @@ impl Sought<'_> {
     }
 }
 
+/// Where checkpoints go.
+struct Checkpoints<'k> {
+    keeper: &'k mut dyn Keeper,
+    /// The moment at which the current level began.
+    start: Option<LevelStart>,
+    /// The level at whose begin the last one was taken.
+    kept: Option<u64>,
+}
+
 /// What the first thread does beside its work.
-struct Coordinator<'s, 'e, 'a> {
+struct Coordinator<'s, 'e, 'a, 'k> {
     search: &'s LevelSearch<'a>,
     scope: &'s Scope<'s, 'e>,
     /// Levels of fewer states are expanded by the first thread alone.
@@ -458,28 +500,34 @@ struct Coordinator<'s, 'e, 'a> {
     helpers: Option<u32>,
     /// What looks for deep errors meanwhile, if anything does.
     probes: Option<Probes>,
+    checkpoints: Option<Checkpoints<'k>>,
 }
 
-impl<'s, 'a> Coordinator<'s, '_, 'a> {
-    /// All levels.
-    fn levels(&mut self) -> Option<Stop> {
-        if let Err(stop) = self.begin() {
-            return Some(stop);
+impl<'s, 'a> Coordinator<'s, '_, 'a, '_> {
+    /// All levels, from this one on, whose states were found. `rest` is what is left to read of a checkpoint.
+    fn levels(&mut self, depth: u64, rest: Option<(Rest, &mut dyn Read)>) -> Result<Option<Stop>, Unresumed> {
+        self.note_peak();
+        if !self.search.plan.store.end_level() {
+            return Ok(Some(Stop::Memory));
         }
-        let mut depth = 0;
+        if !self.advance() {
+            return Ok(None);
+        }
+        if let Some((rest, from)) = rest {
+            self.in_pause(|level, found, run| checkpoint::read_rest(&rest, from, run, level, found))?;
+        }
+        Ok(self.expand(depth))
+    }
+
+    /// The level of this depth, which has begun, and all after it.
+    fn expand(&mut self, mut depth: u64) -> Option<Stop> {
         loop {
-            self.note_peak();
-            if !self.search.plan.store.end_level() {
-                return Some(Stop::Memory);
-            }
-            if !self.advance() {
-                return None;
-            }
             let last = self.in_pause(|_, _, run| {
                 run.statistics.depth = depth;
                 depth >= run.depth_limit()
             });
             self.search.last.store(last, Relaxed);
+            self.keep_if_due();
             if self.probe() {
                 return Some(Stop::Answered);
             }
@@ -493,6 +541,13 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
                 return None;
             }
             depth += 1;
+            self.note_peak();
+            if !self.search.plan.store.end_level() {
+                return Some(Stop::Memory);
+            }
+            if !self.advance() {
+                return None;
+            }
         }
     }
 
@@ -521,6 +576,58 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
             later.mark(0);
             step
         })
+    }
+
+    /// Reads a checkpoint instead.
+    fn resume(&self, from: &mut dyn Read) -> Result<Rest, Unresumed> {
+        self.in_pause(|level, found, run| checkpoint::read(from, run, level, found))
+    }
+
+    /// Notes that a level begins, and takes a checkpoint of this moment, if one is due.
+    fn keep_if_due(&mut self) {
+        let Some(mut checkpoints) = self.checkpoints.take() else { return };
+        let statistics = self.counted();
+        checkpoints.start = Some(self.in_pause(|_, _, run| LevelStart::new(run, statistics)));
+        if checkpoints.keeper.is_due() {
+            self.keep(&mut checkpoints);
+        }
+        self.checkpoints = Some(checkpoints);
+    }
+
+    /// Takes a checkpoint of the moment at which the current level began, if a limit or the user ended the run there.
+    fn keep_at_end(&mut self, stop: Option<Stop>) {
+        let ended = matches!(stop, Some(Stop::Memory | Stop::Time | Stop::States | Stop::Depth | Stop::Cancelled));
+        if let Some(mut checkpoints) = self.checkpoints.take().filter(|_| ended) {
+            self.keep(&mut checkpoints);
+        }
+    }
+
+    fn keep(&self, checkpoints: &mut Checkpoints<'_>) {
+        let Checkpoints { keeper, start: Some(start), kept: last } = checkpoints else { return };
+        self.in_pause(|level, found, run| {
+            let kept = start.kept(level);
+            if last.replace(kept.depth) != Some(kept.depth) {
+                keeper.keep(kept, &mut |out| checkpoint::write(out, run, level, found, start));
+            }
+        });
+    }
+
+    /// What all threads have counted.
+    fn counted(&self) -> Statistics {
+        let mut counted = self.in_pause(|_, _, run| run.statistics.clone());
+        for worker in &self.search.workers[1..] {
+            let worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(Statistics { expanded, edges, left_out, deadlocks, .. }) =
+                worker.as_ref().map(|worker| &worker.run.statistics)
+            else {
+                continue;
+            };
+            counted.expanded += expanded;
+            counted.edges += edges;
+            counted.left_out += left_out;
+            counted.deadlocks += deadlocks;
+        }
+        counted
     }
 
     /// Notes what the frontier holds. Neither the threads nor the store give anything of it back
@@ -656,9 +763,9 @@ impl<'s, 'a> Coordinator<'s, '_, 'a> {
 }
 
 /// All states that wait, for a change of their layout.
-struct Frontier<'f, 'l> {
-    level: &'f mut Level,
-    found: &'f mut [Option<&'l mut Later>],
+pub(crate) struct Frontier<'f, 'l> {
+    pub level: &'f mut Level,
+    pub found: &'f mut [Option<&'l mut Later>],
 }
 
 impl Recode for Frontier<'_, '_> {

@@ -152,6 +152,20 @@ impl Later {
         }
     }
 
+    /// How many states it lists.
+    pub fn len(&self) -> u64 {
+        self.list.len()
+    }
+
+    /// Appends states that it lists by their ids.
+    pub fn recall(&self, run: &mut Run<'_>, places: Range<u64>, out: &mut States) {
+        if let WaitingStates::Ids(ids) = &self.list {
+            let ids: Vec<StateId> = places.map(|index| StateId::new(ids.get(index as usize))).collect();
+            let recall = run.store.recall().expect("a store that recalls goes on to do so");
+            recall.recall(&mut run.store_scratch, &ids, out);
+        }
+    }
+
     pub fn held_bytes(&self) -> u64 {
         let actions = self.actions.as_ref().map_or(0, Numbers::held_bytes);
         let marks = self.marks.as_ref().map_or(0, Vec::capacity) * size_of::<Mark>();
@@ -292,6 +306,34 @@ impl Level {
             self.starts.push(self.numbers.start);
         }
         !self.numbers.is_empty()
+    }
+
+    /// Takes the place of all levels before one that begins with this number: the next level is that one. `starts` has the
+    /// first number of each of these levels, where ids are numbers.
+    pub fn resume(&mut self, next: u64, starts: Numbers) {
+        (self.numbers, self.starts) = (next..next, starts);
+    }
+
+    /// Appends states of the level, where the store recalls them.
+    pub fn recall(&self, run: &mut Run<'_>, numbers: Range<u64>, out: &mut States) {
+        let recall = run.store.recall().expect("a store that recalls goes on to do so");
+        if let WaitingStates::Sequential = self.parts[0].list {
+            return recall.recall_range(&mut run.store_scratch, numbers, out);
+        }
+        for (part, places) in self.places(numbers) {
+            if let WaitingStates::Ids(ids) = &part.list {
+                let ids: Vec<StateId> = places.map(|index| StateId::new(ids.get(index))).collect();
+                recall.recall(&mut run.store_scratch, &ids, out);
+            }
+        }
+    }
+
+    /// Notes the action that led to a state of the next level, where ids are numbers and it is wanted.
+    pub fn note_arrival(&self, place: u64, action: Action) {
+        if let Some(arrivals) = &self.arrivals {
+            arrivals.begin(0);
+            arrivals.note(0, place, action);
+        }
     }
 
     /// Whether the order in which states are expanded matters.

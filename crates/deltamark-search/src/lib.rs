@@ -11,6 +11,7 @@
 mod accepting;
 mod arrivals;
 mod bfs;
+mod checkpoint;
 mod cndfs;
 mod crew;
 mod dfs;
@@ -37,6 +38,7 @@ pub mod trial;
 mod unfolding;
 
 pub use accepting::{Acceptance, Accepted, run_accepting, unfit};
+pub use checkpoint::{Keeper, Keeping, Kept, Unresumed};
 pub use cndfs::run_cndfs;
 pub use fair::{Fairness, Strength};
 pub use owcty::run_owcty;
@@ -236,4 +238,13 @@ pub fn run_probing(probing: Probing, threads: Threads, search: Search, task: Tas
         Search::Bfs => bfs::run_probing(task, threads, probing),
         Search::Dfs => dfs::run(task),
     }
+}
+
+/// As [`run_on`], breadth-first, for a run that keeps checkpoints, or goes on from one. See [`Keeping`] for what it asks of
+/// system and store.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_kept(keeping: Keeping<'_>, threads: Threads, task: Task<'_>) -> Result<Outcome, Unresumed> {
+    bfs::run_kept(task, threads, keeping)
 }

@@ -519,6 +519,27 @@ impl<'a> Run<'a> {
         decided.is_none() && !(self.plan.is_open(finding) && undefined.is_some())
     }
 
+    /// What was found about each property.
+    pub fn evidence(&self) -> &[Evidence] {
+        &self.evidence
+    }
+
+    /// Goes on from what another run had counted and found.
+    pub fn go_on(&mut self, statistics: Statistics, evidence: Vec<Evidence>) {
+        for (property, found) in evidence.iter().enumerate() {
+            let what = [(found.decided.is_some(), ANSWERED), (found.undefined.is_some(), UNDEFINED)];
+            what.iter().filter(|(is, _)| *is).for_each(|(_, what)| {
+                self.plan.settled[property].fetch_or(*what, Relaxed);
+            });
+        }
+        (self.statistics, self.evidence) = (statistics, evidence);
+    }
+
+    /// The properties that are asked.
+    pub fn properties(&self) -> &'a [Property] {
+        self.plan.properties
+    }
+
     /// What steers the run.
     pub fn control(&self) -> &'a Control {
         self.plan.control
@@ -725,7 +746,8 @@ impl<'a> Run<'a> {
         if self.store.has_forgotten() {
             self.count_once();
         }
-        self.statistics.search_time = self.started.elapsed();
+        // What was there before is the time of the runs that this one goes on from.
+        self.statistics.search_time += self.started.elapsed();
         let guarantee = self.store.guarantee();
         let found = self.plan.properties.iter().zip(self.evidence);
         Outcome {

@@ -54,8 +54,8 @@ use crate::tables::index::Index;
 use crate::threads::gate::Gate;
 use crate::threads::reserve::{Growth, Promises, Room};
 use deltamark_core::{
-    Apart, Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot,
-    StateId, States, Store, System, Width, hash::mix,
+    Apart, Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Image, Insert, Recall, Recoding, Scratch,
+    Slot, StateId, States, Store, System, Width, hash::mix,
 };
 use fresh::Fresh;
 use std::ops::Range;
@@ -228,6 +228,10 @@ impl Store for Collapse<'_> {
         self.gate.help.enrol();
         let single = States::new(self.system.width());
         Scratch::new(CollapseScratch { room: Room::default(), expects_new: false, single, answers: Vec::new() })
+    }
+
+    fn image(&self) -> Image<'_> {
+        Image::Numbered
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {

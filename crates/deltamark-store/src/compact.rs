@@ -63,8 +63,8 @@ use crate::tables::tiles::Added;
 use crate::threads::gate::{Gate, Shared};
 use crate::threads::reserve::{Promises, Room};
 use deltamark_core::{
-    Apart, Arrival, Attached, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Sampler,
-    Scratch, Slot, StateId, States, Store, System, Width,
+    Apart, Arrival, Attached, BLOCK, Batch, Block, Budget, Bytes, Guarantee, Ids, Image, Insert, Listed, Recall,
+    Recoding, Sampler, Scratch, Slot, StateId, States, Store, System, Width,
 };
 use group::InsertGroup;
 use std::sync::Arc;
@@ -316,6 +316,10 @@ impl Store for Compact {
         true
     }
 
+    fn image(&self) -> Image<'_> {
+        Image::Listed(self)
+    }
+
     fn recode(&self, recoding: &Recoding) -> bool {
         let mut tables = self.gate.alone();
         // Room that was set aside is void.
@@ -337,6 +341,19 @@ impl Recall for Compact {
 
     fn retraces(&self) -> bool {
         self.retraces
+    }
+}
+
+impl Listed for Compact {
+    fn list(&self, show: &mut dyn FnMut(&[Slot]) -> bool) {
+        let tables = self.gate.shared();
+        let mut state = States::new(Width::Fixed(tables.plan.slots()));
+        let Some(roots) = &tables.roots else { return };
+        roots.each(|code| {
+            state.clear();
+            tables.state(code, &mut state);
+            show(state.get(0))
+        });
     }
 }
 

@@ -46,8 +46,8 @@ pub(crate) use crate::tables::entrance::NONE;
 use crate::tables::index::{BASELINE, Index};
 use crate::threads::gate::{Gate, Shared};
 use deltamark_core::{
-    Apart, Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot,
-    StateId, States, Store, System, Width, hash::mix, store::insert_one_by_one,
+    Apart, Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Image, Insert, Recall, Recoding, Scratch,
+    Slot, StateId, States, Store, System, Width, hash::mix, store::insert_one_by_one,
 };
 use shape::AnyWidth;
 use std::ops::Range;
@@ -289,6 +289,10 @@ impl Store for Plain<'_> {
     fn scratch(&self) -> Scratch {
         self.gate.help.enrol();
         Scratch::new(Single { state: States::new(self.system.width()), answers: Vec::new() })
+    }
+
+    fn image(&self) -> Image<'_> {
+        Image::Numbered
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {

@@ -54,8 +54,8 @@ use crate::threads::gate::{Gate, Shared};
 use crate::threads::reserve::{Promises, Room};
 use crate::tree::shape::TreeShape;
 use deltamark_core::{
-    Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Insert, Recall, Recoding, Scratch, Slot, StateId,
-    States, Store, System, Width,
+    Arrival, Attached, Batch, Block, Budget, Bytes, Guarantee, Ids, Image, Insert, Recall, Recoding, Scratch, Slot,
+    StateId, States, Store, System, Width,
 };
 use group::Working;
 use std::ops::Range;
@@ -270,6 +270,10 @@ impl<const K: usize, const R: usize> Store for Tree<'_, K, R> {
 
     fn attached(&self) -> Option<&Attached> {
         Some(&self.attached)
+    }
+
+    fn image(&self) -> Image<'_> {
+        Image::Numbered
     }
 
     fn recode(&self, recoding: &Recoding) -> bool {

@@ -22,6 +22,7 @@ pub(crate) use refusals::threads;
 use refusals::{refuse_large, thread_count};
 
 use crate::certificate::{CertificateLog, CertificateTarget};
+use crate::checkpoint::Checkpoints;
 use crate::condensed::Condensed;
 use crate::control::{OnProgress, control};
 use crate::ends::{Ends, FinalStates};
@@ -116,6 +117,7 @@ pub struct Check<'a> {
     recorder: Option<&'a mut dyn Recorder>,
     /// Where a run may end.
     pub(crate) finals: Vec<FinalStates>,
+    pub(crate) checkpoints: Option<&'a mut Checkpoints>,
 }
 
 impl<'a> Check<'a> {
@@ -151,6 +153,7 @@ impl<'a> Check<'a> {
             measure: None,
             recorder: None,
             finals: Vec::new(),
+            checkpoints: None,
         }
     }
 
@@ -317,6 +320,13 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Keeps checkpoints, or goes on from one. Then nothing is reduced that would be by default, no probes look for deep errors,
+    /// and a store that the run is to choose is `plain` and, when memory is full, a smaller one; what cannot be kept is refused.
+    pub fn checkpoints(mut self, checkpoints: &'a mut Checkpoints) -> Self {
+        self.checkpoints = Some(checkpoints);
+        self
+    }
+
     /// Counts the total time, and the time that [`limits`](Self::limits) allow, from this moment, usually one before the model
     /// was loaded. Without this it is when the check was made.
     pub fn since(mut self, since: Instant) -> Self {
@@ -391,6 +401,12 @@ impl<'a> Check<'a> {
             self.refuse_with_symmetry(surveyor.is_some())?;
         }
         notes.extend(self.fair.map(|fair| fair.sentence(self.system)));
+        let checkpoints = self.checkpoints.take();
+        if checkpoints.is_some() {
+            self.refuse_with_checkpoints(surveyor.is_some())?;
+            notes.extend((self.reduce != Reduce::Off).then(|| UNREDUCED.to_string()));
+            (self.reduce, self.probes) = (Reduce::Off, false);
+        }
         if self.walked.is_none() {
             // Several threads search depth-first for cycles.
             let only_paths = self.formulas.0.list.iter().all(|question| question.logic == Logic::Ltl);
@@ -417,6 +433,7 @@ impl<'a> Check<'a> {
         let setting = Setting { model: self.info.clone(), control, memory_limit, since: self.since, notes };
         let properties = self.properties;
         let graph = self.graph.map(|path| GraphTarget { path, model: self.info.clone() });
+        let mut checkpoints = checkpoints;
         let (questions, places) = self.formulas;
         let plan = if !questions.list.is_empty() {
             // Answers come in the order in which they were asked.
@@ -551,11 +568,20 @@ impl<'a> Check<'a> {
                 // A graph is written as the run goes on.
                 numbered: graph.is_some().then_some("the file of the graph takes the numbers that it gives"),
                 graph,
+                checkpoints: checkpoints.as_deref_mut().map(|checkpoints| (checkpoints, self.info.clone())),
                 ..OverStore::new(self.store, self.search)
             };
             Plan::single(self.system, kinds, run)
         };
         let made = plan.make(setting);
+        let made = match checkpoints {
+            Some(checkpoints) => made.map(|report| Report {
+                resumed: checkpoints.resumed().cloned(),
+                checkpoint: Some(checkpoints.report()),
+                ..report
+            }),
+            None => made,
+        };
         match made {
             // A run can be stopped before it begins to search: while a sweep looks for a measure, while a reduction is prepared.
             Err(CheckError::Stopped(stop)) => {
@@ -616,6 +642,9 @@ impl<'a> Check<'a> {
         Ok(Some(ends.note()))
     }
 }
+
+/// What is said of a run that keeps checkpoints.
+const UNREDUCED: &str = "every state is explored, because checkpoints are kept of runs that reduce nothing";
 
 /// The property process of a model in DVE.
 fn property_process(system: &dyn System) -> Option<Result<PropertyProcess, String>> {

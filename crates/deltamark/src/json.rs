@@ -96,8 +96,29 @@ struct Contract<'a> {
     reduction: Option<ReductionJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     route: Option<RouteJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumed: Option<ResumedJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<CheckpointJson<'a>>,
     #[serde(flatten)]
     survey: Option<SurveyJson<'a>>,
+}
+
+/// Which checkpoint the run went on from.
+#[derive(serde::Serialize)]
+struct ResumedJson<'a> {
+    from: &'a str,
+    states: u64,
+}
+
+/// What became of checkpoints.
+#[derive(serde::Serialize)]
+struct CheckpointJson<'a> {
+    directory: &'a str,
+    written: u64,
+    /// What is in the newest one.
+    states: Option<u64>,
+    trouble: Option<&'a str>,
 }
 
 /// How formulas of temporal logic were answered.
@@ -171,6 +192,13 @@ impl<'a> Contract<'a> {
                 decided_by: &reduction.decided_by,
             }),
             route: report.route.as_ref().map(|route| RouteJson { kind: route.kind.name(), why: &route.why }),
+            resumed: report.resumed.as_ref().map(|resumed| ResumedJson { from: &resumed.from, states: resumed.states }),
+            checkpoint: report.checkpoint.as_ref().map(|checkpoint| CheckpointJson {
+                directory: &checkpoint.directory,
+                written: checkpoint.written,
+                states: checkpoint.newest.map(|newest| newest.states),
+                trouble: checkpoint.trouble.as_deref(),
+            }),
             survey: survey.map(SurveyJson::new),
         }
     }

@@ -39,6 +39,7 @@ pub mod auto;
 pub mod automaton;
 pub mod certificate;
 pub mod check;
+pub mod checkpoint;
 pub mod condensed;
 pub mod control;
 mod ends;

@@ -7,6 +7,7 @@
 
 use crate::auto::StoreChoice;
 use crate::certificate::CertificateFile;
+use crate::checkpoint::{CheckpointReport, Resumed};
 use crate::load::{Format, LoadError, ModelInfo};
 use crate::memory;
 use crate::reduction::Reduction;
@@ -224,6 +225,10 @@ pub struct Report {
     pub graph: Option<GraphFile>,
     /// The certificate, if there was to be one.
     pub certificate: Option<CertificateFile>,
+    /// Which checkpoint the run went on from, if it did.
+    pub resumed: Option<Resumed>,
+    /// What became of its checkpoints, if it was to keep any.
+    pub checkpoint: Option<CheckpointReport>,
     /// What else a reader must know to read the answers: sentences without full stops.
     pub notes: Vec<String>,
 }
@@ -321,6 +326,8 @@ impl Report {
             route: None,
             graph: None,
             certificate: None,
+            resumed: None,
+            checkpoint: None,
             notes: Vec::new(),
         }
     }

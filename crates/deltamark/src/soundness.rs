@@ -195,6 +195,7 @@ impl Check<'_> {
             (self.sweeps, "the search `sweep`", "leave out `--search`, or choose `dfs`"),
             (self.explain, "`--explain`", "soundness takes `plain`, unless another store is named"),
             (self.graph.is_some(), "`--graph`", "write the graph in a run of its own"),
+            (self.checkpoints.is_some(), "`--checkpoint`", "leave it out"),
             (self.walked.is_some(), "a graph that was written before", "ask it of the model"),
         ];
         match mixed.into_iter().find(|(given, ..)| *given) {

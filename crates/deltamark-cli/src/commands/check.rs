@@ -7,6 +7,7 @@ use crate::args::{self, Asked};
 use crate::exit::{Exit, Failure};
 use crate::output::{Look, companion, keep_inputs, print, print_aside, tell, try_output, write_file};
 use crate::{render, signals, text};
+use deltamark::checkpoint::{CheckpointError, CheckpointReport, Checkpoints, InputFile};
 use deltamark::control::{Control, Stop, steering};
 use deltamark::diagnostic::{Diagnostic, Span};
 use deltamark::graph::GraphFormat;
@@ -21,6 +22,35 @@ const PROPERTIES_HELP: &str = "a property file is text with lines like `invarian
 
 /// Checks.
 pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
+    let Some(directory) = &arguments.checkpoint else { return go(arguments, None, since) };
+    let input = |role: &'static str, path: &str| InputFile { role, path: path.into() };
+    let model = &arguments.model.model;
+    let mut inputs = vec![input("model", model)];
+    inputs.extend(companion(model).iter().map(|path| input("model", path)));
+    inputs.extend(arguments.asked.file().map(|path| input("properties", path)));
+    let words = std::env::args().skip(1).collect();
+    let checkpoints = Checkpoints::new(directory, arguments.checkpoint_every, words, inputs).map_err(unkept)?;
+    go(arguments, Some(Going { checkpoints, named: None }), since)
+}
+
+/// A run that keeps checkpoints.
+pub(super) struct Going {
+    pub checkpoints: Checkpoints,
+    /// How reports call the model, if the run goes on from a checkpoint.
+    pub named: Option<String>,
+}
+
+/// What was wrong with checkpoints.
+pub(super) fn unkept(error: CheckpointError) -> Failure {
+    match error {
+        CheckpointError::Unusable { message, help } if help.is_empty() => Failure::new(message),
+        CheckpointError::Unusable { message, help } => Failure::new(message).help(help),
+        stopped => Failure::new(stopped.to_string()),
+    }
+}
+
+/// Checks, and keeps checkpoints or goes on from one.
+pub(super) fn go(arguments: &args::Check, mut going: Option<Going>, since: Instant) -> Result<Exit, Failure> {
     refuse_mixtures(
         &arguments.model.model,
         &arguments.asked,
@@ -45,6 +75,10 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         }
         loaded => loaded?,
     };
+    let model = match going.as_mut().and_then(|going| going.named.take()) {
+        Some(named) => Loaded { info: ModelInfo { path: Some(named), ..model.info }, ..model },
+        None => model,
+    };
     let check = progressing(Check::loaded(&model), &model, &arguments.explore, since)
         .and_then(|check| with_properties(check, &model, &arguments.asked, &control, since));
     let check = match check {
@@ -64,6 +98,10 @@ pub fn run(arguments: &args::Check, since: Instant) -> Result<Exit, Failure> {
         .probes(arguments.explore.probes());
     let check = match &arguments.certificate {
         Some(path) => check.certificate(path, certificate::unread(arguments, model.info.format, memory)),
+        None => check,
+    };
+    let check = match &mut going {
+        Some(Going { checkpoints, .. }) => check.checkpoints(checkpoints),
         None => check,
     };
     let (check, live) = explored_as(check, &arguments.explore, say, since);
@@ -87,6 +125,9 @@ pub(super) fn show(
 ) -> Result<Exit, Failure> {
     if let Some(warning) = &report.warning {
         render::warning(warning);
+    }
+    if let Some(CheckpointReport { directory, trouble: Some(trouble), .. }) = &report.checkpoint {
+        render::warning(&format!("the last checkpoint could not be written to `{directory}`: {trouble}"));
     }
     // There are no answers that could say so.
     if say.quiet && !say.json && report.stopped_while.is_some() {

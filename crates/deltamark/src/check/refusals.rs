@@ -95,12 +95,32 @@ impl Check<'_> {
             (self.reduce.is_demanded(), format!("`--reduce {}` leaves states away", self.reduce)),
             (self.symmetry.is_some(), "a quotient leaves states away".into()),
             (self.walked.is_some(), "the answers come from a graph".into()),
+            (self.checkpoints.is_some(), "a run that goes on from a checkpoint meets only some of them".into()),
         ];
         match mixed.into_iter().find(|(given, _)| *given) {
             None => Ok(()),
             Some((_, why)) => Err(CheckError::Misfit {
                 message: format!("a certificate is one of all states of the model, and {why}"),
                 help: "leave one of them out".into(),
+            }),
+        }
+    }
+
+    /// Refuses what no checkpoint is kept of.
+    pub(super) fn refuse_with_checkpoints(&self, surveyed: bool) -> Result<(), CheckError> {
+        let reduced = self.reduce.is_demanded() || self.symmetry.is_some();
+        let mixed = [
+            (self.sweeps || self.search != Search::Bfs, "of a breadth-first search", "leave `--search` out"),
+            (reduced, "of a run that reduces nothing", "leave `--reduce` out"),
+            (!self.formulas.1.is_empty(), "of questions about single states", "leave formulas of temporal logic out"),
+            (surveyed, "of questions about single states", "ask by `deltamark check`"),
+            (self.graph.is_some() || self.walked.is_some(), "of a run that writes no graph", "leave `--graph` out"),
+        ];
+        match mixed.into_iter().find(|(given, ..)| *given) {
+            None => Ok(()),
+            Some((_, what, help)) => Err(CheckError::Misfit {
+                message: format!("checkpoints are kept {what} only"),
+                help: format!("{help}, or `--checkpoint`"),
             }),
         }
     }
@@ -142,6 +162,7 @@ impl Check<'_> {
     /// Whether formulas of LTL go with the other choices.
     pub(super) fn may_ask_formulas(&self) -> bool {
         let whole = !self.sweeps
+            && self.checkpoints.is_none()
             && self.graph.is_none()
             && !self.explore_all
             && self.limits.depth.is_none()

@@ -7,13 +7,20 @@
 use super::{GraphTarget, Ran, Run, Watcher, Watchers, growth};
 use crate::auto::{self, StoreChoice, StoreQuestion};
 use crate::check::{CheckError, threads, traffic};
-use deltamark_core::{Control, Property, System};
-use deltamark_search::{Observer, Probing, Search, Task};
+use crate::checkpoint::{CheckpointError, Checkpoints};
+use crate::load::ModelInfo;
+use deltamark_core::{Control, Outcome, Property, Stop, System};
+use deltamark_search::{Keeping, Observer, Probing, Search, Task, Threads, Unresumed};
 use deltamark_store::StoreSpec;
 use std::sync::Arc;
 
 /// The store whose ids number states in the order in which they are found.
 pub(crate) const NUMBERING: &str = "plain";
+
+/// Why it is taken where the store is to be chosen and checkpoints are kept.
+const CHOSEN_WITH_CHECKPOINTS: &str = "the memory lasts, so no other is needed";
+/// The stores in which such a run goes on when memory is full, the first that takes the model.
+const MORE_ROOM: [&str; 2] = ["compact", "tree"];
 
 /// A search over a store.
 pub(crate) struct OverStore<'r> {
@@ -37,6 +44,8 @@ pub(crate) struct OverStore<'r> {
     /// Why the ids of states must be numbers, if they must: where the store is to be chosen it is `plain`, which gives
     /// them.
     pub numbered: Option<&'static str>,
+    /// Where checkpoints go, and the model they are of. Where the store is to be chosen it is `plain`.
+    pub checkpoints: Option<(&'r mut Checkpoints, ModelInfo)>,
 }
 
 impl OverStore<'_> {
@@ -54,6 +63,7 @@ impl OverStore<'_> {
             watchers: Vec::new(),
             graph: None,
             numbered: None,
+            checkpoints: None,
         }
     }
 }
@@ -66,13 +76,15 @@ impl Run for OverStore<'_> {
         let mut watchers: Vec<&mut dyn Watcher> = Vec::new();
         watchers.extend(self.watchers.iter_mut().map(|watcher| &mut **watcher as &mut dyn Watcher));
         watchers.extend(log.as_mut().map(|log| log as &mut dyn Watcher));
-        let numbered = self.numbered.filter(|_| self.store.is_auto());
+        let mut checkpoints = self.checkpoints.take();
+        let numbered = self.numbered.or(checkpoints.as_ref().map(|_| CHOSEN_WITH_CHECKPOINTS));
+        let numbered = numbered.filter(|_| self.store.is_auto());
         if numbered.is_some() {
             self.store = StoreSpec::named(NUMBERING);
         }
         let (search, asked) = (self.search, self.threads);
         let question = StoreQuestion { system, search, threads: asked, control, explain: self.explain };
-        let (outcome, choice) = auto::run(&question, &self.store, |spec, control| {
+        let (mut outcome, choice) = auto::run(&question, &self.store, |spec, control| {
             let threads = threads(asked, spec, search)?;
             let traffic = traffic(search, threads, control);
             let store =
@@ -96,6 +108,10 @@ impl Run for OverStore<'_> {
                 // What nobody sees need not be shown: edges can be skipped then.
                 observer: if all.0.is_empty() { None } else { Some(&mut all as &mut dyn Observer) },
             };
+            if let Some((checkpoints, model)) = &mut checkpoints {
+                checkpoints.keep_in(if numbered.is_some() { StoreSpec::default() } else { spec.clone() }.to_string());
+                return kept(checkpoints, model, spec, threads, task);
+            }
             let outcome = match self.probes {
                 true => deltamark_search::run_probing(Probing::default(), threads, search, task),
                 false => deltamark_search::run_on(threads, search, task),
@@ -104,8 +120,12 @@ impl Run for OverStore<'_> {
             Ok(outcome)
         })?;
         drop(watchers);
+        let mut moved = None;
+        if let (Some(kept), Some(_)) = (&mut checkpoints, numbered) {
+            moved = self.moved(kept, &mut outcome, system, control)?;
+        }
         let by_number = |why: &str| StoreChoice { store: self.store.clone(), why: why.into(), trials: Vec::new() };
-        let choice = choice.or_else(|| numbered.map(by_number));
+        let choice = moved.or(choice).or_else(|| numbered.map(by_number));
         let graph = match (self.graph, log) {
             (Some(graph), Some(log)) => Some(graph.finish(log, system, search.is_shortest(), false)),
             _ => None,
@@ -123,3 +143,71 @@ impl Run for OverStore<'_> {
         })
     }
 }
+
+impl OverStore<'_> {
+    /// Goes on in a smaller store from the newest checkpoint, if memory is full and there is one. Its outcome takes the
+    /// place of the first one, unless there was no room to read it.
+    fn moved(
+        &self,
+        (checkpoints, model): &mut (&mut Checkpoints, ModelInfo),
+        outcome: &mut Outcome,
+        system: &dyn System,
+        control: &Control,
+    ) -> Result<Option<StoreChoice>, CheckError> {
+        if outcome.stopped_by != Some(Stop::Memory) || !checkpoints.move_on() {
+            return Ok(None);
+        }
+        for spec in MORE_ROOM.map(StoreSpec::named) {
+            let threads = threads(self.threads, &spec, self.search)?;
+            let traffic = traffic(self.search, threads, control);
+            let Ok(store) = deltamark_store::build(&spec, system, traffic, control.budget.clone()) else { continue };
+            let (store, properties) = (store.as_ref(), &self.properties[..]);
+            let task = Task { system, store, properties, control, explore_all: self.explore_all, observer: None };
+            checkpoints.keep_in(spec.to_string());
+            match kept(checkpoints, model, &spec, threads, task) {
+                Ok(further) => {
+                    let full = outcome.statistics.states;
+                    let why = format!("{NUMBERING} was full at {full} states, and the run went on from a checkpoint");
+                    *outcome = further;
+                    return Ok(Some(StoreChoice { store: spec, why, trials: Vec::new() }));
+                }
+                Err(CheckError::Stopped(_)) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A search that keeps checkpoints, or goes on from one.
+fn kept(
+    checkpoints: &mut Checkpoints,
+    model: &ModelInfo,
+    spec: &StoreSpec,
+    threads: Threads,
+    task: Task<'_>,
+) -> Result<Outcome, CheckError> {
+    if let Some(why) = Keeping::unfit(task.system, task.store) {
+        let able: Vec<&str> = KEPT.to_vec();
+        return Err(CheckError::Misfit {
+            message: format!("the store `{spec}` cannot keep checkpoints of this run: {why}"),
+            help: format!("choose one of {}, or leave `--checkpoint` out", able.join(", ")),
+        });
+    }
+    checkpoints.begin(model, task.control).map_err(|error| match error {
+        CheckpointError::Stopped(stop) => CheckError::Stopped(stop),
+        CheckpointError::Unusable { message, help } => CheckError::Misfit { message, help },
+    })?;
+    let (mut image, from) = (checkpoints.image(), checkpoints.resumed().map(|resumed| resumed.from.clone()));
+    let keeping = checkpoints.keeping(image.as_mut());
+    deltamark_search::run_kept(keeping, threads, task).map_err(|error| match error {
+        Unresumed::Stopped(stop) => CheckError::Stopped(stop),
+        why => CheckError::Misfit {
+            message: format!("the checkpoint `{}` cannot be used: {why}", from.unwrap_or_default()),
+            help: "another `--store` may go on with it; `--older` goes on from the one before, if there is one".into(),
+        },
+    })
+}
+
+/// The stores that keep checkpoints.
+const KEPT: &[&str] = &["plain", "collapse", "tree", "compact"];
