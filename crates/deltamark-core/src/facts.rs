@@ -33,11 +33,13 @@
 //!   fail.
 //! * F8: where a condition holds that [pins](Facts::pins) something to a value, that has this value. So two that pin the same thing
 //!   to different values never hold together; actions that need them *exclude* each other.
+//! * F10: if `s` is a fault by itself (an assertion fails there) and `p` is none, `a` is stated to be one that may break a
+//!   state.
 //!
 //! # Parts
 //! *Refined* facts are about *parts* of actions, which are numbered as actions are elsewhere: what an action does may
 //! depend on values that only it sees, such as the index of an array, and to state it for each value
-//! apart is more exact. F1 to F8 hold with parts for actions, and so does:
+//! apart is more exact. F1 to F8 and F10 hold with parts for actions, and so does:
 //!
 //! * F9: each part is a part of one action. In every state in which an action is enabled, exactly one of its parts is, which leads to where
 //!   the action leads; where it is not, none is.
@@ -161,13 +163,15 @@ pub struct ActionFact {
     pub writes: Vec<u32>,
     /// Whether it may be a fault (F5).
     pub may_fail: bool,
+    /// Whether it may lead to a state that is a fault by itself, from one that is none (F10).
+    pub may_break: bool,
 }
 
 impl ActionFact {
     /// Empties all lists, keeping their memory.
     pub fn clear(&mut self) {
         self.lists().into_iter().for_each(Vec::clear);
-        self.may_fail = false;
+        (self.may_fail, self.may_break) = (false, false);
     }
 
     fn lists(&mut self) -> [&mut Vec<u32>; 5] {
@@ -190,6 +194,8 @@ pub struct ActionFacts {
     pub writes: Lists,
     /// For each action whether it may be a fault.
     pub may_fail: Vec<bool>,
+    /// For each action whether it may break a state.
+    pub may_break: Vec<bool>,
     /// The number of conditions.
     pub conditions: u32,
     /// The number of variables.
@@ -215,6 +221,7 @@ impl ActionFacts {
         self.reads.push(&fact.reads);
         self.writes.push(&fact.writes);
         self.may_fail.push(fact.may_fail);
+        self.may_break.push(fact.may_break);
     }
 
     /// The number of actions.

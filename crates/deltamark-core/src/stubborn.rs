@@ -44,6 +44,8 @@
 //!   have no value makes the whole formula a function that is not known, since having none counts.
 //! * Faults: all actions that may fail (F5) are in `T`. Where one is disabled, D holds of it. Where it is enabled, but no fault until some path has been
 //!   gone, that path has a member of `T`: a step that disables it (K) or writes what it reads (E). As in the lemma, none before it excludes it.
+//!   States that are faults by themselves: all actions that may break a state (F10) are in `T`, and no path from a state that is none to one that
+//!   is goes without one of them.
 //!
 //! One set serves all properties, answered or not: what is wanted is the union.
 //!
@@ -155,7 +157,7 @@ pub struct Stubborn<'s> {
     aims: Vec<Aim>,
     /// The whole formulas among them.
     goals: Vec<usize>,
-    /// The actions that may fail, if that is asked.
+    /// The actions that may fail or break a state, if that is asked.
     failing: Vec<u32>,
     strong: bool,
     tries: usize,
@@ -207,7 +209,7 @@ impl<'s> Stubborn<'s> {
         manner: Manner,
         control: &Control,
     ) -> Result<Result<Self, String>, Stop> {
-        let unknown = || "it is not known before the run what the actions of this model need and change".to_string();
+        let unknown = || "what the actions of this model need and change is not stated before the run".to_string();
         let Some(facts) = system.refined_facts(control)? else { return Ok(Err(unknown())) };
         let has_parts = (0..facts.actions().len() as u32).any(|part| facts.action(part) != Action(part));
         let made = Self::over(system, facts, properties, manner, control)?;
@@ -283,7 +285,7 @@ impl<'s> Stubborn<'s> {
         let mut order: Vec<u32> = (0..count as u32).collect();
         order.sort_by_key(|&action| (along.row(action as usize).len() + keys.row(action as usize).len(), action));
         let asks_faults = properties.iter().any(|property| matches!(property.goal, Goal::FaultFree));
-        let may_fail = |action: &u32| actions.may_fail[*action as usize];
+        let may_fail = |action: &u32| actions.may_fail[*action as usize] || actions.may_break[*action as usize];
         let failing = (0..count as u32).filter(|action| asks_faults && may_fail(action)).collect();
         let (aims, goals, tries) = (Vec::new(), Vec::new(), manner.keys.max(1));
         let looked = AtomicU64::new(0);

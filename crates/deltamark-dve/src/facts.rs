@@ -12,6 +12,7 @@
 //!   array that is only accessed by computed indices is one class, however long.
 //! * Guards count as read only where they may fail: otherwise the conditions suffice.
 //! * What assigns a value that a cell is known to have already writes nothing.
+//! * A state is broken by a step that enters a location with an assertion, or writes a cell that an assertion reads.
 //!
 //! Refined facts are those of the [parts](crate::parts) of steps. That a cell has the value of a part is a condition of it.
 //!
@@ -19,7 +20,10 @@
 //! every step.
 
 use crate::code::{ExprCode, NodeId};
-use crate::ir::{Binary, CellId, Effect, Expr, ExprId, Program, Step, Sync, Target, Timing, Transition, TransitionId};
+use crate::ir::{
+    Binary, CellId, Effect, Expr, ExprId, Location, Process, Program, Step, Sync, Target, Timing, Transition,
+    TransitionId,
+};
 use crate::names::Observed;
 use crate::parts::{self, Parts};
 use crate::system::{DveSystem, DveWorkspace};
@@ -386,6 +390,8 @@ impl<'s> DveFacts<'s> {
             }
             seen.push(&list);
         }
+        // A part has the assertions of its model.
+        let asserted = asserted(&system.program);
         let count = classes.0.len() as u32;
         let seen_by = seen.inverted(count, 0..conditions.len());
         let actions = ActionFacts::new(conditions.len() as u32, count);
@@ -409,6 +415,7 @@ impl<'s> DveFacts<'s> {
                 }
             }
             fact.may_fail = step.may_fail;
+            fact.may_break = asserted.iter().any(|one| one.may_break(step));
             entries += fact.reads.len() + fact.writes.len() + fact.enables.len() + fact.disables.len();
             if entries > MOST_ENTRIES {
                 return Ok(None);
@@ -457,6 +464,42 @@ impl<'s> DveFacts<'s> {
         let writes = move |&action: &usize| class.is_some_and(|class| self.actions.writes.row(action).contains(&class));
         (0..self.actions.len()).filter(writes).map(|action| Action(action as u32))
     }
+}
+
+/// The assertions of a location.
+struct Asserted {
+    /// The cell of the process's location, and the location's number.
+    cell: CellId,
+    number: i32,
+    /// The cells that they read.
+    reads: Vec<Cells>,
+}
+
+impl Asserted {
+    /// Whether they may fail after a step where they did not before.
+    fn may_break(&self, step: &Accesses) -> bool {
+        let enters = match step.written(self.cell.0) {
+            None => false,
+            Some(Written::Constant(number)) => number == self.number,
+            Some(_) => true,
+        };
+        let meet = |one: &Cells, other: &Cells| one.start < other.end && other.start < one.end;
+        enters || step.writes.iter().any(|(written, _)| self.reads.iter().any(|read| meet(written, read)))
+    }
+}
+
+/// The locations with assertions.
+fn asserted(program: &Program) -> Vec<Asserted> {
+    let of = |process: &'_ Process| {
+        let asserted = (0..).zip(&process.locations).filter(|(_, location)| !location.asserts.is_empty());
+        let of = |(number, location): (i32, &Location)| {
+            let mut reads = Vec::new();
+            location.asserts.iter().for_each(|&(condition, _)| cells_of(program, condition, &mut reads));
+            Asserted { cell: process.location, number, reads }
+        };
+        asserted.map(of).collect::<Vec<_>>()
+    };
+    program.processes.iter().flat_map(of).collect()
 }
 
 /// The cells that determine whether a condition holds.

@@ -18,6 +18,7 @@ enum Flaw {
     WriteUnstated,
     ReadUnstated,
     FaultUnstated,
+    BreakUnstated,
     ChangeUnstated,
     WrongDirection,
     ActionMissing,
@@ -49,6 +50,7 @@ enum Flaw {
 /// 0: x < 3 → x += 1     2: y == 0 → y = 1     4: z = y         5: z == 1 and x == 3 → fault
 /// 1: x > 0 → x -= 1     3: y == 1 → y = 0     6: z != 2 → z = 2
 /// ```
+/// A state in which z is 2 is a fault by itself.
 struct Toy(Flaw);
 
 const ACTIONS: u32 = 7;
@@ -73,6 +75,9 @@ impl System for Toy {
 
     fn successors(&self, scratch: &mut Scratch, source: &[Slot], out: &mut Batch) -> Result<(), Widen> {
         let mut target = Vec::new();
+        if source[2] == 2 {
+            out.fault(None, "z is 2".into());
+        }
         for action in (0..ACTIONS).map(Action) {
             match self.fire(scratch, source, action, &mut target)? {
                 Fired::Done => out.push(action, &target),
@@ -132,7 +137,10 @@ impl System for Toy {
             fact(vec![2], vec![3], vec![], vec![0]),
             fact(vec![4, 6], vec![4], unless(Flaw::ReadUnstated, &[0]), vec![1]),
             ActionFact { may_fail: self.0 != Flaw::FaultUnstated, ..ActionFact::default() },
-            fact(vec![], vec![4, 6], vec![], unless(Flaw::WriteUnstated, &[1])),
+            ActionFact {
+                may_break: self.0 != Flaw::BreakUnstated,
+                ..fact(vec![], vec![4, 6], vec![], unless(Flaw::WriteUnstated, &[1]))
+            },
         ];
         let mut actions = ActionFacts::new(7, 2);
         if self.0 == Flaw::ActionMissing {
@@ -282,6 +290,7 @@ fn every_wrong_statement_is_refuted_and_named() {
         (Flaw::WriteUnstated, "F4"),
         (Flaw::ReadUnstated, "F4"),
         (Flaw::FaultUnstated, "F5"),
+        (Flaw::BreakUnstated, "F10: Action(6)"),
         (Flaw::ChangeUnstated, "F6: `x`"),
         (Flaw::WrongDirection, "F6: `y`"),
         (Flaw::ActionMissing, "facts are stated of every action"),

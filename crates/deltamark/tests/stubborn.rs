@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// A random DVE model: processes with own and shared variables, guards, and steps that may be faults.
+/// A random DVE model: processes with own and shared variables, guards, assertions, and steps that may be faults.
 fn dve(seed: u64) -> String {
     use std::fmt::Write;
     let mut rng = Rng::new(seed);
@@ -165,8 +165,12 @@ fn dve(seed: u64) -> String {
     for process in 0..processes {
         let locations = 2 + rng.below(3);
         let names: Vec<String> = (0..locations).map(|number| format!("s{number}")).collect();
-        write!(text, "process P{process} {{\nbyte x = 0;\nstate {};\ninit s0;\ntrans\n", names.join(", "))
-            .expect("text");
+        write!(text, "process P{process} {{\nbyte x = 0;\nstate {};\ninit s0;\n", names.join(", ")).expect("text");
+        if rng.below(4) == 0 {
+            let (location, read, value) = (rng.below(locations), shared[rng.below(shared.len())], rng.below(3));
+            writeln!(text, "assert s{location}: {read} != {value};").expect("text");
+        }
+        text.push_str("trans\n");
         let count = 2 + rng.below(4);
         for number in 0..count {
             let pick = |rng: &mut Rng| if rng.below(2) == 0 { "x" } else { shared[rng.below(shared.len())] };
@@ -219,6 +223,19 @@ fn random_dve_models_keep_deadlocks_faults_and_goals() {
     }
     assert!(left * 10 < all * 9, "{left} of {all} states are left");
     assert!(faulty > 20, "{faulty} models have faults");
+}
+
+/// An assertion that fails is no step, and nothing disables what leads there: the sets were closed without it.
+#[test]
+fn assertions_fail_at_their_distances() {
+    let text = "byte y = 0;
+        process A { state p, q; init p; trans p -> q { }, q -> p { }; }
+        process B { state r, s, t; init r; assert t: y == 0; trans r -> s { }, s -> t { }; }
+        process C { state u, v; init u; trans u -> v { effect y = 1; }; }
+        system async;";
+    let system = DveSystem::new(deltamark_dve::parse(text.as_bytes()).expect("a model"));
+    assert_eq!(explore(&system).nearest_fault(), Some(3));
+    compare(&system, 0);
 }
 
 /// Compares runs over the models of a part of the corpus, and prints how many states are left.

@@ -1,7 +1,7 @@
 //! Checks the facts that a system states about its actions against its steps.
 //!
 //! In: a system, and states of it with their successors. Out: nothing, or a panic that names the statement
-//! (F1 to F9 of [`deltamark_core::facts`]) and the step that refutes it. What stays true: statements are only
+//! (F1 to F10 of [`deltamark_core::facts`]) and the step that refutes it. What stays true: statements are only
 //! compared with steps that the system takes, so one that is never tried is not refuted.
 
 use super::system::{FITS, Reached};
@@ -236,8 +236,16 @@ impl<'a> FactsCheck<'a> {
         }
     }
 
-    /// F5.
+    /// F5 and F10.
     fn faults(&self, facts: &dyn Facts) {
+        let broken = |state: usize| self.reached.faults[state].iter().any(|fault| fault.0.is_none());
+        for state in (0..self.reached.states.len()).filter(|&state| !broken(state)) {
+            for (action, target, _) in &self.reached.edges[state] {
+                let breaks = self.numbers.get(target.as_slice()).is_some_and(|&target| broken(target));
+                let stated = facts.actions().may_break[action.0 as usize];
+                assert!(stated || !breaks, "F10: {action:?} may break a state");
+            }
+        }
         for action in self.reached.faults.iter().flatten().filter_map(|fault| fault.0) {
             assert!(facts.actions().may_fail[action.0 as usize], "F5: {action:?} may fail");
         }
