@@ -57,7 +57,7 @@ mod roots;
 mod tables;
 
 use crate::catalogue::Traffic;
-use crate::compact::cuts::{Cuts, best_cuts, cuts_while};
+use crate::compact::cuts::{Cuts, best_cuts, bytes_of_relations, cuts_while};
 use crate::compact::plan::Plan;
 use crate::tables::tiles::Added;
 use crate::threads::gate::{Gate, Shared};
@@ -112,7 +112,8 @@ impl Compact {
     pub fn new(system: &dyn System, budget: Arc<Budget>, traffic: &Traffic) -> Option<Self> {
         let Width::Fixed(slots) = system.width() else { return None };
         // Samples for which there is no memory are left out; without any, states are cut anyhow.
-        let granted = traffic.samplers.iter().filter(|sampler| budget.request(sampler.cost(slots)));
+        let cost = |sampler: &dyn Sampler| sampler.cost(slots) + bytes_of_relations(slots);
+        let granted = traffic.samplers.iter().filter(|sampler| budget.request(cost(**sampler)));
         let granted: Vec<&dyn Sampler> = granted.copied().collect();
         let look = |sampler: &&dyn Sampler| {
             let sample = sampler.sample(system, &traffic.control);
@@ -134,7 +135,7 @@ impl Compact {
             granted => granted.iter().map(look).collect(),
         };
         let plan = Plan::new(&best_cuts(looks, slots), slots);
-        granted.iter().for_each(|sampler| budget.release(sampler.cost(slots)));
+        granted.iter().for_each(|sampler| budget.release(cost(*sampler)));
         Some(Self::with_plan(plan, budget))
     }
 

@@ -549,6 +549,16 @@ fn clusters(columns: &Columns<'_>, atoms: &[Atom]) -> Vec<Vec<Vec<usize>>> {
     }
 }
 
+/// How close two clusters are, and their numbers.
+type Related = (f32, u16, u16);
+
+/// The bytes that relations of atoms take beside the sample.
+pub(super) fn bytes_of_relations(slots: usize) -> u64 {
+    let atoms = (slots * Slot::BITS as usize).min(RELATED_ATOMS) as u64;
+    // A matrix, a quarter of one for the next level, and a list of pairs.
+    atoms * atoms * (size_of::<f32>() as u64 * 5 / 4 + size_of::<Related>() as u64 / 2)
+}
+
 /// Clusters in pairs; some may stay alone.
 fn matching(level: &[Vec<usize>], relations: Option<&[f32]>) -> Vec<Vec<usize>> {
     let count = level.len();
@@ -561,10 +571,12 @@ fn matching(level: &[Vec<usize>], relations: Option<&[f32]>) -> Vec<Vec<usize>> 
     // By size too: otherwise the largest would take everything.
     let close =
         |one: usize, other: usize| relations[one * count + other] / ((level[one].len() * level[other].len()) as f32);
-    let mut edges: Vec<(f32, usize, usize)> =
-        (0..count).flat_map(|one| (0..one).map(move |other| (close(one, other), one, other))).collect();
-    edges.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut edges: Vec<Related> = Vec::with_capacity(count * count.saturating_sub(1) / 2);
+    edges.extend((0..count).flat_map(|one| (0..one).map(move |other| (close(one, other), one as u16, other as u16))));
+    // In place: where some are equally close, their numbers decide.
+    edges.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     for (_, one, other) in edges {
+        let [one, other] = [one, other].map(usize::from);
         if !taken[one] && !taken[other] {
             taken[one] = true;
             taken[other] = true;

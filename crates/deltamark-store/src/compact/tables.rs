@@ -5,7 +5,7 @@
 //! [`compact`](super).
 
 use super::past::Past;
-use crate::compact::cuts::cuts;
+use crate::compact::cuts::{bytes_of_relations, cuts};
 use crate::compact::plan::Plan;
 use crate::compact::roots::Roots;
 use crate::tables::dense::{Dense, key_hash, pair, word};
@@ -344,7 +344,7 @@ impl CompactTables {
     fn new_plan(&self, recoding: &Recoding, len: u64, budget: &Arc<Budget>) -> Option<Plan> {
         let Width::Fixed(slots) = recoding.to else { return None };
         // The states, and what it takes to look at them.
-        let cost = 3 * len.min(OWN_SAMPLE) * (slots * size_of::<Slot>()) as u64;
+        let cost = 3 * len.min(OWN_SAMPLE) * (slots * size_of::<Slot>()) as u64 + bytes_of_relations(slots);
         if !budget.request(cost) {
             return None;
         }
