@@ -45,6 +45,24 @@ fn a_certificate_is_written_and_checked() {
     let _ = std::fs::remove_file(&file);
 }
 
+/// With a limit on the length of files nothing can be written, as on a full disk.
+#[cfg(unix)]
+#[test]
+fn a_file_that_cannot_be_written_is_reported_once() {
+    let file = path("full");
+    let command = format!(
+        "trap '' XFSZ; ulimit -f 0; exec '{}' check ring.net --deadlock --reach false --certificate '{}'",
+        env!("CARGO_BIN_EXE_deltamark"),
+        file.display()
+    );
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let output = std::process::Command::new("sh").args(["-c", &command]).current_dir(data).output().expect("a shell");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.matches("cannot write").count(), 1, "{said}");
+    assert!(!file.exists());
+}
+
 #[test]
 fn what_is_not_certified_is_said_and_the_run_goes_on() {
     let file = path("none");

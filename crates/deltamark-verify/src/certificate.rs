@@ -1,7 +1,8 @@
 //! The file of a certificate.
 //!
 //! In: bytes, which may be arbitrary. Out: what they claim, or why they are no certificate. What stays true: reading
-//! never leaves the bytes, and takes no more memory than a few times their length; what is claimed is not believed here.
+//! never leaves the bytes; there are no more texts than a fixed number, of no more bytes than a fixed number, and a line
+//! that shows one shows nothing else; what is claimed is not believed here.
 //!
 //! ```text
 //! DMCERT 0 VERSION        8 bytes
@@ -18,13 +19,19 @@
 pub const MAGIC: &[u8; 7] = b"DMCERT\0";
 /// The version of the format.
 pub const VERSION: u8 = 1;
+/// The most bytes that the names and texts of all claims have together.
+const MOST_BYTES: usize = 1 << 20;
+/// The most claims, and expressions of where a run may end, together.
+const MOST_CLAIMS: usize = 10_000;
+/// The most bytes that all texts of the head have together, and the most options.
+const MOST_OF_HEAD: (usize, u64) = (1 << 10, 16);
 
 /// What a certificate says of itself.
-pub(crate) struct Head {
-    pub language: String,
+pub(crate) struct Head<'a> {
+    pub language: &'a str,
     /// The length of the model's text, and its hash.
     pub text: (u64, u64),
-    pub options: Vec<(String, String)>,
+    pub options: Vec<(&'a str, &'a str)>,
     pub variables: u64,
 }
 
@@ -48,10 +55,10 @@ pub(crate) enum Evidence<'a> {
 /// A claim.
 pub(crate) struct Claim<'a> {
     pub kind: Kind,
-    pub name: String,
-    pub text: String,
+    pub name: &'a str,
+    pub text: &'a str,
     /// Expressions of which one is true where a run may end.
-    pub ends: Vec<String>,
+    pub ends: Vec<&'a str>,
     pub evidence: Evidence<'a>,
 }
 
@@ -85,9 +92,18 @@ impl<'a> Bytes<'a> {
         Err("it holds a number of more than 64 bits".into())
     }
 
-    fn text(&mut self) -> Result<String, String> {
+    /// A text that can be shown on a line, of at most `left` bytes, which become fewer.
+    fn text(&mut self, left: &mut usize) -> Result<&'a str, String> {
         let length = self.number()?;
-        String::from_utf8(self.take(length)?.to_vec()).map_err(|_| "it holds a text that is not UTF-8".into())
+        let taken = self.take(length)?;
+        *left = left.checked_sub(taken.len()).ok_or("its names and texts have more bytes than are read (1 MiB)")?;
+        let text = std::str::from_utf8(taken).map_err(|_| "it holds a text that is not UTF-8")?;
+        match text.chars().find(|&c| disguises(c)) {
+            None => Ok(text),
+            Some(c) => {
+                Err(format!("it holds a name or a text with U+{:04X}, which can disguise what is shown", c as u32))
+            }
+        }
     }
 
     /// Changes a state to the next one, and calls `see` with each value that it changed. `false` at the end of the states.
@@ -106,6 +122,13 @@ impl<'a> Bytes<'a> {
         }
         Ok(true)
     }
+}
+
+/// Whether a character can make a terminal show something else than a text: one that controls, parts lines, or turns the
+/// direction of writing.
+pub(crate) fn disguises(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
 }
 
 /// The body of a certificate, if its checksum is right.
@@ -135,55 +158,80 @@ pub(crate) enum Unread {
 }
 
 /// Reads the head.
-pub(crate) fn head(bytes: &mut Bytes<'_>) -> Result<Head, String> {
-    let language = bytes.text()?;
+pub(crate) fn head<'a>(bytes: &mut Bytes<'a>) -> Result<Head<'a>, String> {
+    let (mut left, most) = MOST_OF_HEAD;
+    let language = bytes.text(&mut left)?;
     let length = bytes.number()?;
     let mut hash = [0; 8];
     hash.copy_from_slice(bytes.take(8)?);
     let mut options = Vec::new();
-    for _ in 0..bytes.number()? {
-        options.push((bytes.text()?, bytes.text()?));
+    let count = bytes.number()?;
+    if count > most {
+        return Err(format!("it names more options than are read ({most})"));
+    }
+    for _ in 0..count {
+        options.push((bytes.text(&mut left)?, bytes.text(&mut left)?));
     }
     Ok(Head { language, text: (length, u64::from_le_bytes(hash)), options, variables: bytes.number()? })
 }
 
-/// Reads the claims, to the end of the bytes. `state` is one of zeros, of the width of the model.
-pub(crate) fn claims<'a>(bytes: &mut Bytes<'a>, state: &mut [i64]) -> Result<Vec<Claim<'a>>, String> {
+/// Reads the claims, to the end of the bytes. `state` is one of zeros, of the width of the model. `ask` is called often,
+/// and what it gives ends it.
+pub(crate) fn claims<'a, E>(
+    bytes: &mut Bytes<'a>,
+    state: &mut [i64],
+    wrong: impl Fn(String) -> E,
+    ask: impl Fn() -> Result<(), E>,
+) -> Result<Vec<Claim<'a>>, E> {
     let mut claims = Vec::new();
-    loop {
-        match bytes.number()? {
-            0 => break,
-            1 => {}
-            other => return Err(format!("it holds a claim of unknown kind {other}")),
-        }
-        let kind = match bytes.number()? {
-            0 => Kind::DeadlockFree,
-            1 => Kind::FaultFree,
-            2 => Kind::Invariant,
-            3 => Kind::Reachable,
-            other => return Err(format!("it claims a property of unknown kind {other}")),
-        };
-        let (name, text) = (bytes.text()?, bytes.text()?);
-        let mut ends = Vec::new();
-        for _ in 0..bytes.number()? {
-            ends.push(bytes.text()?);
-        }
-        let evidence = match bytes.number()? {
-            0 => Evidence::States,
-            ending @ (1 | 2) => {
-                let states = bytes.number()?;
-                let path = *bytes;
-                for _ in 0..states {
-                    if !bytes.next_state(state, |_| {})? {
-                        return Err("a path in it ends early".into());
-                    }
-                }
-                state.fill(0);
-                Evidence::Path { states, fault: ending == 2, bytes: path }
+    let (mut left, mut count) = (MOST_BYTES, 0);
+    while let Some((claim, states)) = claim(bytes, &mut left, &mut count).map_err(&wrong)? {
+        for number in 0..states {
+            if number.is_multiple_of(256) {
+                ask()?;
             }
-            other => return Err(format!("it holds evidence of unknown kind {other}")),
-        };
-        claims.push(Claim { kind, name, text, ends, evidence });
+            if !bytes.next_state(state, |_| {}).map_err(&wrong)? {
+                return Err(wrong("a path in it ends early".into()));
+            }
+        }
+        state.fill(0);
+        claims.push(claim);
+        ask()?;
     }
-    if bytes.0.is_empty() { Ok(claims) } else { Err("something follows after its end".into()) }
+    if bytes.0.is_empty() { Ok(claims) } else { Err(wrong("something follows after its end".into())) }
+}
+
+/// Reads a claim up to the states of its path, and their number.
+fn claim<'a>(bytes: &mut Bytes<'a>, left: &mut usize, count: &mut usize) -> Result<Option<(Claim<'a>, u64)>, String> {
+    let mut another = || {
+        *count += 1;
+        if *count > MOST_CLAIMS { Err(format!("it holds more claims than are read ({MOST_CLAIMS})")) } else { Ok(()) }
+    };
+    match bytes.number()? {
+        0 => return Ok(None),
+        1 => another()?,
+        other => return Err(format!("it holds a claim of unknown kind {other}")),
+    }
+    let kind = match bytes.number()? {
+        0 => Kind::DeadlockFree,
+        1 => Kind::FaultFree,
+        2 => Kind::Invariant,
+        3 => Kind::Reachable,
+        other => return Err(format!("it claims a property of unknown kind {other}")),
+    };
+    let (name, text) = (bytes.text(left)?, bytes.text(left)?);
+    let mut ends = Vec::new();
+    for _ in 0..bytes.number()? {
+        another()?;
+        ends.push(bytes.text(left)?);
+    }
+    let (evidence, states) = match bytes.number()? {
+        0 => (Evidence::States, 0),
+        ending @ (1 | 2) => {
+            let states = bytes.number()?;
+            (Evidence::Path { states, fault: ending == 2, bytes: *bytes }, states)
+        }
+        other => return Err(format!("it holds evidence of unknown kind {other}")),
+    };
+    Ok(Some((Claim { kind, name, text, ends, evidence }, states)))
 }

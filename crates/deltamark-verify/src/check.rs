@@ -13,6 +13,15 @@ use std::cell::Cell;
 /// How often limits are asked about, in states.
 const PERIOD: usize = 256;
 
+/// Bytes that a claim takes, without its expressions.
+const CLAIM: u64 = 2048;
+/// Bytes that an expression and its copies take at most for each byte of its text: a `!` is a node.
+const TREE: u64 = 96;
+/// Bytes that reading one takes beside, for each byte: a byte can be a token, and lists grow by doubling.
+const READING: u64 = 128;
+/// The most characters of a text that a message quotes.
+const QUOTED: usize = 60;
+
 /// A claim with its expressions read.
 struct Question<'a> {
     claim: &'a Claim<'a>,
@@ -21,14 +30,18 @@ struct Question<'a> {
     ends: Vec<Truth>,
 }
 
+/// That a certificate does not have the form of one, or more of something than is read.
+pub(crate) fn unreadable(why: String) -> Failure {
+    Failure::Rejected(format!("the certificate cannot be read: {why}"))
+}
+
 /// Checks everything.
 pub(crate) fn check(
-    head: &Head,
+    head: &Head<'_>,
     mut bytes: Bytes<'_>,
     model: &dyn Model,
     limits: &Limits<'_>,
 ) -> Result<Accepted, Failure> {
-    let damaged = |why: String| Failure::Rejected(format!("the certificate is damaged: {why}"));
     let variables = model.variables();
     if head.variables != variables as u64 {
         let why = format!("its states have {} variables, and those of the model {variables}", head.variables);
@@ -36,14 +49,17 @@ pub(crate) fn check(
     }
     let states = bytes;
     let shape = measure(&mut bytes, model, limits)?;
-    let claims = certificate::claims(&mut bytes, &mut vec![0; variables]).map_err(damaged)?;
+    let claims = certificate::claims(&mut bytes, &mut vec![0; variables], unreadable, || ask(limits))?;
     if claims.is_empty() {
         return Err(Failure::Rejected("the certificate claims nothing".into()));
     }
+    let (texts, kept) = room(&claims, limits)?;
+    let limits = &Limits { memory: limits.memory - kept, ..*limits };
     let mut questions = Vec::new();
     for claim in &claims {
-        let read = |text: &String| {
-            let wrong = |why| Failure::Rejected(format!("the property `{text}` cannot be read: {why}"));
+        let read = |text: &&str| {
+            let wrong = |why| Failure::Rejected(format!("the property `{}` cannot be read: {why}", short(text)));
+            ask(limits)?;
             property::read(text, model).map_err(wrong)
         };
         let truth = match claim.kind {
@@ -57,7 +73,9 @@ pub(crate) fn check(
     let mut set = None;
     if rests_on_states {
         let filled = fill(states, &shape, model, limits)?;
-        closed(&filled, model, &questions, &steps, limits)?;
+        // The longer the questions, the fewer states between two looks at the limits.
+        let period = PERIOD / (1 + (texts as usize >> 10) + (questions.len() >> 6)).min(PERIOD);
+        closed(&filled, model, &questions, period, &steps, limits)?;
         set = Some(filled.len() as u64);
     } else if shape.states > 0 {
         return Err(Failure::Rejected("the certificate holds states, and no claim rests on them".into()));
@@ -79,10 +97,47 @@ pub(crate) fn check(
             Kind::Reachable => "reachable",
         };
         let holds = path.is_some() == (claim.kind == Kind::Reachable);
-        let text = if question.truth.is_some() { claim.text.clone() } else { String::new() };
-        checked.push(CheckedClaim { holds, kind, name: claim.name.clone(), text, ends: claim.ends.clone(), path });
+        let text = if question.truth.is_some() { claim.text.into() } else { String::new() };
+        let ends = claim.ends.iter().map(|&end| end.into()).collect();
+        checked.push(CheckedClaim { holds, kind, name: claim.name.into(), text, ends, path });
     }
-    Ok(Accepted { language: head.language.clone(), states: set, steps: steps.get(), claims: checked })
+    Ok(Accepted { language: head.language.into(), states: set, steps: steps.get(), claims: checked })
+}
+
+/// The bytes of all texts, and what they may take from now on; fails if there is not as much.
+fn room(claims: &[Claim<'_>], limits: &Limits<'_>) -> Result<(u64, u64), Failure> {
+    let (mut count, mut all, mut longest) = (0, 0, 0);
+    for claim in claims {
+        let lengths = claim.ends.iter().chain([&claim.text, &claim.name]).map(|text| text.len() as u64);
+        count += 1 + claim.ends.len() as u64;
+        all += lengths.clone().sum::<u64>();
+        longest = longest.max(lengths.max().unwrap_or(0));
+    }
+    let kept = CLAIM * count + TREE * all;
+    let need = kept + READING * longest;
+    if need > limits.memory {
+        return Err(no_room(&format!("{count} claims with {all} bytes of text"), Some(need), limits));
+    }
+    Ok((all, kept))
+}
+
+/// That something takes more than is left.
+fn no_room(what: &str, need: Option<u64>, limits: &Limits<'_>) -> Failure {
+    let size = |bytes: u64| match bytes {
+        0..0x10_0000 => format!("{} KiB", bytes.div_ceil(1 << 10)),
+        _ => format!("{} MiB", bytes.div_ceil(1 << 20)),
+    };
+    let need = need.map_or("too much".into(), size);
+    let (left, whole) = (size(limits.memory), size(limits.whole));
+    Failure::Limit(format!("{what} take {need}, and of the memory limit of {whole} there are {left} left"))
+}
+
+/// The beginning of a text.
+fn short(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
+    }
 }
 
 fn ask(limits: &Limits<'_>) -> Result<(), Failure> {
@@ -109,7 +164,7 @@ fn measure(bytes: &mut Bytes<'_>, model: &dyn Model, limits: &Limits<'_>) -> Res
             Ok(true) => shape.states += 1,
             Ok(false) => return Ok(shape),
             Err(why) => {
-                return Err(Failure::Rejected(format!("the certificate is damaged: {why}, at state {}", shape.states)));
+                return Err(unreadable(format!("{why}, at state {}", shape.states)));
             }
         }
         if !model.can_hold(shape.least) {
@@ -128,9 +183,7 @@ fn fill(mut bytes: Bytes<'_>, shape: &Shape, model: &dyn Model, limits: &Limits<
     let width = StateSet::width_of(shape.least, shape.most);
     let need = StateSet::bytes(model.variables(), width, shape.states);
     if need.is_none_or(|need| need > limits.memory) {
-        let size = need.map_or("too much".into(), |need| format!("{} MiB", need.div_ceil(1 << 20)));
-        let why = format!("{} states take {size}, and there is a limit of {} MiB", shape.states, limits.memory >> 20);
-        return Err(Failure::Limit(why));
+        return Err(no_room(&format!("{} states", shape.states), need, limits));
     }
     let mut set = StateSet::new(model.variables(), width, shape.states);
     let mut state = vec![0; model.variables()];
@@ -155,6 +208,7 @@ fn closed(
     set: &StateSet,
     model: &dyn Model,
     questions: &[Question<'_>],
+    period: usize,
     steps: &Cell<u64>,
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
@@ -165,7 +219,7 @@ fn closed(
     let mut state = Vec::new();
     let mut row = Vec::new();
     for number in 0..set.len() {
-        if usize::is_multiple_of(number, PERIOD) {
+        if usize::is_multiple_of(number, period) {
             ask(limits)?;
         }
         set.read(number, &mut state);
@@ -212,7 +266,7 @@ fn closed(
 
 /// Why a claim about all states is not true in one of them, if it is not.
 fn refuted(question: &Question<'_>, now: &Moment<'_>, fault: Option<&str>) -> Option<String> {
-    let text = &question.claim.text;
+    let text = short(question.claim.text);
     match question.claim.kind {
         Kind::DeadlockFree => wrong_end(question, now).then(|| "it is a deadlock".into()),
         Kind::FaultFree => fault.map(Into::into),
@@ -250,7 +304,7 @@ fn follow(
     steps: &Cell<u64>,
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
-    let name = &question.claim.name;
+    let name = short(question.claim.name);
     let mut state = vec![0; model.variables()];
     let mut before = model.initial();
     for number in 0..count {

@@ -39,8 +39,10 @@ use certificate::Unread;
 
 /// How far a check may go.
 pub struct Limits<'a> {
-    /// The most bytes that the states take.
+    /// The most bytes that the claims and the states take.
     pub memory: u64,
+    /// The whole limit, of which `memory` is left, for messages.
+    pub whole: u64,
     /// Whether to stop, which is asked often.
     pub stop: &'a dyn Fn() -> Option<String>,
 }
@@ -135,12 +137,37 @@ pub fn text_hash(text: &[u8]) -> u64 {
 
 /// Whether a model in this language, by the name that certificates give it, is read: otherwise why not.
 pub fn reads(language: &str, text: &[u8]) -> Result<(), String> {
-    model::read(language, text).map(drop)
+    model::read(language, text).map(drop).map_err(|why| plain(&why))
+}
+
+/// A message that shows what it says: on one line, and not long.
+fn plain(message: &str) -> String {
+    const MOST: usize = 1000;
+    let mut shown = String::new();
+    for c in message.chars() {
+        if shown.len() > MOST {
+            return shown + "…";
+        }
+        match certificate::disguises(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// Checks a certificate against the text of a model.
 pub fn verify(file: &[u8], text: &[u8], limits: &Limits<'_>) -> Result<Accepted, Failure> {
-    let rejected = |why: String| Failure::Rejected(format!("the certificate is damaged: {why}"));
+    // What is quoted comes from files.
+    checked(file, text, limits).map_err(|failure| match failure {
+        Failure::Rejected(why) => Failure::Rejected(plain(&why)),
+        Failure::Input(why) => Failure::Input(plain(&why)),
+        Failure::Limit(why) => Failure::Limit(plain(&why)),
+    })
+}
+
+fn checked(file: &[u8], text: &[u8], limits: &Limits<'_>) -> Result<Accepted, Failure> {
+    let rejected = check::unreadable;
     let mut bytes = certificate::body(file).map_err(|unread| match unread {
         Unread::Other(why) => Failure::Input(format!("the file is no certificate that is read: {why}")),
         Unread::Damaged(why) => rejected(why),
@@ -152,6 +179,6 @@ pub fn verify(file: &[u8], text: &[u8], limits: &Limits<'_>) -> Result<Accepted,
     if let Some((option, value)) = head.options.first() {
         return Err(Failure::Input(format!("a model with the option {option}={value} is not read")));
     }
-    let model = model::read(&head.language, text).map_err(|why| Failure::Input(format!("the model: {why}")))?;
+    let model = model::read(head.language, text).map_err(|why| Failure::Input(format!("the model: {why}")))?;
     check::check(&head, bytes, model.as_ref(), limits)
 }

@@ -1,6 +1,6 @@
 //! `deltamark-verify`: checks a certificate, and links nothing else of Deltamark.
 //!
-//! In: `deltamark-verify CERTIFICATE MODEL [MIB]`; the last is the most memory that the states may take, 4096 unless
+//! In: `deltamark-verify CERTIFICATE MODEL [MIB]`; the last is the most memory that the claims and the states may take, 4096 unless
 //! it is given. Out: what was checked; exit code 0 if the certificate is accepted, 1 if it is rejected, 2 if the input is
 //! wrong, 3 if a limit was reached.
 
@@ -20,7 +20,8 @@ fn main() -> ExitCode {
         (Ok(file), Ok(text)) => (file, text),
         (Err(why), _) | (_, Err(why)) => return wrong(&why),
     };
-    let limits = Limits { memory: memory.saturating_mul(1 << 20), stop: &|| None };
+    let memory = memory.saturating_mul(1 << 20);
+    let limits = Limits { memory, whole: memory, stop: &|| None };
     match verify(&file, &text, &limits) {
         Ok(accepted) => {
             print!("{accepted}");

@@ -299,6 +299,11 @@ impl<'a> Reader<'a> {
                 Ok(left)
             }
             SIGNED => match self.take(&["-"]) {
+                // Without its sign the least number is none.
+                Some(_) if self.word() == "9223372036854775808" => {
+                    self.at += 1;
+                    Ok(N(Number::Constant(i64::MIN)))
+                }
                 Some(_) => Ok(N(Number::Negated(self.climb(SIGNED)?.number()?.into()))),
                 None => self.atom(),
             },

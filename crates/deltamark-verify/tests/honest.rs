@@ -182,6 +182,75 @@ fn what_cannot_be_certified_is_refused_by_name() {
     assert_eq!(why(Check::loaded(&other).deadlock_free()), expected);
 }
 
+#[test]
+fn texts_of_several_lines_are_certified_on_one() {
+    let text = "pl a (1)\npl {b # c  d} (0)\ntr t a -> {b # c  d}\ntr u {b # c  d} -> a\n";
+    let model = loaded(text, "tina");
+    let asked = "\ta <= 1 # one\ttoken\r\n\tand\t\"b # c  d\" <=\u{a0}1\r\n # \u{1b}[2K \u{202e}\n  and 'a' = 1 - \"b # c  d\"\n";
+    let check = Check::loaded(&model).deadlock_free().ends_in("deadlock\tand # no\ntrue").expect("an end");
+    let (report, certificate) = certified(check.named_invariant("kept", asked).expect("an expression"));
+    let wrong = differences(&report, &certificate, text);
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let claims = verified(&certificate, text).expect("accepted").claims;
+    assert_eq!(claims[0].ends, ["deadlock and true"]);
+    assert_eq!(claims[1].text, "a <= 1 and \"b # c  d\" <= 1 and a = 1 - \"b # c  d\"");
+}
+
+#[test]
+fn what_a_certificate_cannot_show_or_hold_is_refused_by_name() {
+    let text = "pl a (1)\ntr t a -> b\ntr u b -> a\n";
+    let model = loaded(text, "tina");
+    let why = |check: Check<'_>| {
+        let (report, bytes) = certified(check.deadlock_free());
+        assert_eq!(verified(&bytes, text).expect("accepted").claims.len(), 1);
+        report.certificate.expect("it was asked for").uncertified.into_iter().map(|(_, why)| why).collect::<String>()
+    };
+    let named = |name: &str| why(Check::loaded(&model).named_invariant(name, "true").expect("an expression"));
+    for name in ["one\ntwo", "one\ttwo", "one\u{202e}two", "one\u{1b}[2Ktwo"] {
+        assert!(named(name).contains("can disguise what `verify` shows"), "{name:?}");
+    }
+    let long = "a + 0 <= 1 and ".repeat(2_000) + "true";
+    let mut several = Check::loaded(&model);
+    for _ in 0..40 {
+        several = several.named_invariant("long", &long).expect("an expression");
+    }
+    let (report, bytes) = certified(several);
+    let held = verified(&bytes, text).expect("accepted").claims.len();
+    let left = report.certificate.expect("it was asked for").uncertified;
+    assert!(held > 20 && !left.is_empty() && held + left.len() == 40, "{held} and {}", left.len());
+    assert_eq!(left[0].1, "a certificate holds at most 10000 claims, with 1 MiB of names and texts");
+    let mut many = Check::loaded(&model);
+    for _ in 0..10_001 {
+        many = many.named_invariant("one", "true").expect("an expression");
+    }
+    let (report, bytes) = certified(many);
+    assert_eq!(verified(&bytes, text).expect("accepted").claims.len(), 10_000);
+    assert_eq!(report.certificate.expect("it was asked for").uncertified.len(), 1);
+}
+
+#[test]
+fn the_least_and_the_largest_number_are_certified() {
+    let text = "pl a (1)\ntr t a -> b\ntr u b -> a\n";
+    let model = loaded(text, "tina");
+    let mut check = Check::loaded(&model).deadlock_free();
+    for asked in [
+        "-9223372036854775808 < a",
+        "- 9223372036854775808 + a < 9223372036854775807",
+        "(-9223372036854775808) = -9223372036854775807 - 1",
+        "--9223372036854775808 = 0",
+        "a - -9223372036854775808 > 0",
+        "a * -9223372036854775808 <= a",
+    ] {
+        check = check.invariant(asked).expect("an expression");
+    }
+    let (report, certificate) = certified(check);
+    let wrong = differences(&report, &certificate, text);
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let mut wrong = parts(&certificate);
+    wrong.claims[1].text = "a < 9223372036854775808".into();
+    assert!(verified(&sealed(&wrong), text).is_err());
+}
+
 /// Checks the certificate of a net from outside; gives what is wrong, and processor-independent figures in a line.
 fn outside(corpus: &Corpus, row: &Row) -> Vec<String> {
     let name = row.text("model").expect("every row names its model");

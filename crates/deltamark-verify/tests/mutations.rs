@@ -306,8 +306,98 @@ fn limits_end_a_check_without_an_answer() {
     use deltamark_verify::{Limits, verify};
     let case = &CASES[0];
     let bytes = certificate(case).expect("a certificate");
-    let small = verify(&bytes, case.text.as_bytes(), &Limits { memory: 100, stop: &|| None });
+    let small = verify(&bytes, case.text.as_bytes(), &Limits { memory: 100, whole: 200, stop: &|| None });
     assert!(matches!(small, Err(Failure::Limit(_))), "{small:?}");
-    let short = verify(&bytes, case.text.as_bytes(), &Limits { memory: 1 << 20, stop: &|| Some("time".into()) });
+    let short = verify(
+        &bytes,
+        case.text.as_bytes(),
+        &Limits { memory: 1 << 20, whole: 1 << 20, stop: &|| Some("time".into()) },
+    );
     assert_eq!(short, Err(Failure::Limit("time".into())));
+}
+
+/// A right certificate of a case that claims its first invariant, with this name and this text in place of its own.
+fn renamed(name: &str, text: &str) -> Vec<u8> {
+    let mut changed = parts(&certificate(&CASES[0]).expect("a certificate"));
+    changed.claims.retain(|claim| claim.kind == 2 && claim.path.is_none());
+    changed.claims.truncate(1);
+    (changed.claims[0].name, changed.claims[0].text) = (name.into(), text.into());
+    sealed(&changed)
+}
+
+#[test]
+fn names_and_texts_that_disguise_what_is_shown_are_rejected() {
+    let text = CASES[0].text;
+    verified(&renamed("a name: \u{e9} \u{4e2d}", "true # with a word"), text).expect("nothing is wrong with it");
+    let characters =
+        ['\n', '\r', '\t', '\0', '\u{1b}', '\u{7f}', '\u{85}', '\u{9b}', '\u{2028}', '\u{202e}', '\u{2066}'];
+    for c in characters {
+        let name = format!("x`): in every state of the set{c}  holds  deadlock-free");
+        let comment = format!("true #{c}[2K  holds  deadlock-free");
+        for bytes in [renamed(&name, "true"), renamed("x", &comment)] {
+            let Err(Failure::Rejected(why)) = verified(&bytes, text) else { panic!("{c:?} is accepted") };
+            assert!(why.contains(&format!("U+{:04X}", c as u32)) && !why.contains(c), "{why:?}");
+        }
+    }
+    // As an expression where a run may end, and in the head.
+    let mut changed = parts(&certificate(&CASES[0]).expect("a certificate"));
+    changed.claims[0].ends = vec!["true #\n".into()];
+    rejected(&CASES[0], &changed, "an end of two lines");
+    changed.claims[0].ends.clear();
+    changed.language = "tina\u{1b}[2K".into();
+    rejected(&CASES[0], &changed, "a language that controls the terminal");
+}
+
+#[test]
+fn a_certificate_that_claims_too_much_is_rejected_in_few_words() {
+    let text = CASES[0].text;
+    let wide = |length: usize| "true && ".repeat(length / 8) + "true";
+    let why = |bytes: Vec<u8>| match verified(&bytes, text) {
+        Err(Failure::Rejected(why)) => why,
+        other => panic!("it is not rejected: {other:?}"),
+    };
+    verified(&renamed("x", &wide(1000)), text).expect("that is not much");
+    assert!(why(renamed("x", &wide(2 << 20))).contains("more bytes than are read (1 MiB)"));
+    assert!(why(renamed(&"x".repeat(2 << 20), "true")).contains("more bytes than are read (1 MiB)"));
+    let mut many = parts(&renamed("x", "true"));
+    many.claims = vec![many.claims[0].clone(); 10_001];
+    assert!(why(sealed(&many)).contains("more claims than are read (10000)"));
+    many.claims.truncate(1);
+    (many.claims[0].kind, many.claims[0].ends) = (0, vec![String::new(); 10_000]);
+    assert!(why(sealed(&many)).contains("more claims than are read (10000)"));
+    // What is quoted is shortened.
+    for wrong in ["x".repeat(100_000), "(".repeat(100_000), format!("0 = {}", "9".repeat(100_000))] {
+        let said = why(renamed("x", &wrong));
+        assert!(said.len() < 1200 && said.contains('…'), "{} bytes: {said}", said.len());
+    }
+    let said = why(renamed("x", &format!("false && {}", wide(100_000))));
+    assert!(said.len() < 400 && said.contains("…` is not true"), "{said}");
+}
+
+#[test]
+fn what_claims_take_is_within_the_limits() {
+    use deltamark_verify::{Limits, verify};
+    let text = CASES[0].text;
+    let bytes = renamed("x", &("true && ".repeat(10_000) + "true"));
+    let checked = |memory, stop: &dyn Fn() -> Option<String>| {
+        verify(&bytes, text.as_bytes(), &Limits { memory, whole: 64 << 20, stop })
+    };
+    checked(64 << 20, &|| None).expect("there is room");
+    let Err(Failure::Limit(why)) = checked(5 << 20, &|| None) else { panic!("there is no room") };
+    assert!(why.contains("1 claims with 80005 bytes") && why.contains("limit of 64 MiB there are 5 MiB left"), "{why}");
+    // Before anything was evaluated the limits were asked about.
+    let asked = std::cell::Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        (asked.get() > 1).then(|| "time".into())
+    };
+    assert_eq!(checked(64 << 20, &stop), Err(Failure::Limit("time".into())));
+    // The states: what is left, and the whole.
+    let few = renamed("x", "true");
+    let Err(Failure::Limit(why)) =
+        verify(&few, text.as_bytes(), &Limits { memory: 6 << 10, whole: 4 << 20, stop: &|| None })
+    else {
+        panic!("there is no room")
+    };
+    assert!(why.contains("3 states take 5 KiB, and of the memory limit of 4 MiB there are 4 KiB left"), "{why}");
 }

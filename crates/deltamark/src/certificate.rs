@@ -31,6 +31,8 @@ use std::sync::Arc;
 
 /// How a certificate begins, its version included.
 const MAGIC: &[u8; 8] = b"DMCERT\0\x01";
+/// The most that `verify` reads of names and texts: bytes of all together, and claims and ends.
+const ROOM: Room = Room { bytes: 1 << 20, claims: 10_000 };
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 1 << 16;
 
@@ -131,6 +133,46 @@ impl CertificateOut {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
         Ok(self.bytes)
     }
+}
+
+/// What a certificate may still hold of names and texts.
+#[derive(Clone, Copy)]
+struct Room {
+    bytes: usize,
+    claims: usize,
+}
+
+/// The text of an expression on one line: comments left out, and white space but in quotes made single blanks.
+fn on_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    let (mut quote, mut comment, mut escaped) = (None, false, false);
+    for c in text.chars() {
+        match quote {
+            Some(open) => {
+                line.push(c);
+                quote = quote.filter(|_| escaped || c != open);
+                escaped = c == '\\' && !escaped;
+            }
+            None if comment => comment = c != '\n',
+            None if c == '#' => comment = true,
+            None if c.is_whitespace() => {}
+            None => {
+                line.push(c);
+                quote = Some(c).filter(|c| matches!(c, '"' | '\''));
+            }
+        }
+        if quote.is_none() && (comment || c.is_whitespace()) && !line.is_empty() && !line.ends_with(' ') {
+            line.push(' ');
+        }
+    }
+    line.truncate(line.trim_end().len());
+    line
+}
+
+/// Whether a character can make a terminal show something else than a text; `verify` refuses such.
+fn disguises(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
 }
 
 /// Appends a text.
@@ -244,10 +286,13 @@ impl CertificateLog {
         let mut claims = Vec::new();
         let mut count = 0;
         let mut rests_on_states = false;
+        let ends: Vec<String> = ends.iter().map(|end| on_one_line(end)).collect();
+        let mut room = ROOM;
         for answer in &report.answers {
-            let mut claim = Vec::new();
-            match self.claim(answer, ends, system, &mut claim) {
+            let (mut claim, mut left) = (Vec::new(), room);
+            match self.claim(answer, &ends, system, &mut left, &mut claim) {
                 Ok(on_states) => {
+                    room = left;
                     rests_on_states |= on_states;
                     claims.extend(claim);
                     count += 1;
@@ -285,6 +330,7 @@ impl CertificateLog {
         answer: &crate::Answer,
         ends: &[String],
         system: &dyn System,
+        left: &mut Room,
         out: &mut Vec<u8>,
     ) -> Result<bool, String> {
         if let Some(why) = self.why_not.as_ref().or(self.failed.as_ref()) {
@@ -306,7 +352,7 @@ impl CertificateLog {
                 if let (false, why) = (self.complete, &self.why_no_states) {
                     return Err(why.clone().unwrap_or_else(|| "the run ended before it had seen all states".into()));
                 }
-                put_claim(kind, answer, ends, out);
+                put_claim(kind, answer, ends, left, out)?;
                 out.push(0);
                 return Ok(true);
             }
@@ -316,7 +362,7 @@ impl CertificateLog {
         if (kind == 1) != trace.ends_in_fault() || trace.cycle().is_some() {
             return Err("its path does not end as a certificate can say".into());
         }
-        put_claim(kind, answer, ends, out);
+        put_claim(kind, answer, ends, left, out)?;
         self.put_path(trace, system, out)?;
         Ok(false)
     }
@@ -347,15 +393,37 @@ impl CertificateLog {
     }
 }
 
-/// Appends all of a claim but its evidence.
-fn put_claim(kind: u64, answer: &crate::Answer, ends: &[String], out: &mut Vec<u8>) {
+/// Appends all of a claim but its evidence, if there is room for it and nothing in it that `verify` refuses.
+fn put_claim(
+    kind: u64,
+    answer: &crate::Answer,
+    ends: &[String],
+    left: &mut Room,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    let text = if kind < 2 { String::new() } else { on_one_line(&answer.text) };
+    // A property without a name of its own is called by its text.
+    let name = if answer.name == answer.text { on_one_line(&answer.name) } else { answer.name.clone() };
+    let ends = if kind == 0 { ends } else { &[] };
+    let texts = || [&name, &text].into_iter().chain(ends);
+    if let Some(c) = texts().flat_map(|text| text.chars()).find(|&c| disguises(c)) {
+        let what = "its name or its text holds the character";
+        return Err(format!("{what} U+{:04X}, which can disguise what `verify` shows", u32::from(c)));
+    }
+    let bytes = left.bytes.checked_sub(texts().map(String::len).sum());
+    let claims = left.claims.checked_sub(1 + ends.len());
+    let (Some(bytes), Some(claims)) = (bytes, claims) else {
+        let size = ROOM.bytes >> 20;
+        return Err(format!("a certificate holds at most {} claims, with {size} MiB of names and texts", ROOM.claims));
+    };
+    *left = Room { bytes, claims };
     put(1, out);
     put(kind, out);
-    put_text(&answer.name, out);
-    put_text(if kind < 2 { "" } else { &answer.text }, out);
-    let ends = if kind == 0 { ends } else { &[] };
+    put_text(&name, out);
+    put_text(&text, out);
     put(ends.len() as u64, out);
     ends.iter().for_each(|end| put_text(end, out));
+    Ok(())
 }
 
 impl Drop for CertificateLog {

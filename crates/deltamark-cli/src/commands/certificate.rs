@@ -55,10 +55,12 @@ pub fn unread(arguments: &args::Check, format: &str, memory: Option<u64>) -> Opt
 /// Reports on a certificate that was to be written.
 pub fn tell(report: &Report, say: &args::Say) {
     let Some(certificate) = &report.certificate else { return };
-    for (name, why) in certificate.uncertified.iter().take(LISTED) {
-        render::warning(&format!("no certificate for `{name}`: {why}"));
+    // What failed is an error of its own, once the answers are shown.
+    let uncertified = || certificate.uncertified.iter().filter(|(_, why)| certificate.failed.as_ref() != Some(why));
+    for (name, why) in uncertified().take(LISTED) {
+        render::warning(&format!("no certificate for `{}`: {why}", render::printable(name)));
     }
-    if let more @ 1.. = certificate.uncertified.len().saturating_sub(LISTED) {
+    if let more @ 1.. = uncertified().count().saturating_sub(LISTED) {
         render::warning(&format!("no certificate for {}", units::show_counted(more as u64, "more answer")));
     }
     let path = &certificate.path;
@@ -71,7 +73,6 @@ pub fn tell(report: &Report, say: &args::Say) {
             let size = units::show_bytes(contents.bytes);
             render::note(&format!("`{path}` certifies {what} in {size}: `deltamark verify` checks it"));
         }
-        // What failed is an error of its own, once the answers are shown.
         None if certificate.failed.is_none() => {
             let why = if report.answers.is_empty() { ": there is no answer" } else { "" };
             render::warning(&format!("no certificate was written to `{path}`{why}"));

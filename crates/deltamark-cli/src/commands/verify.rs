@@ -23,7 +23,7 @@ pub fn run(arguments: &args::Verify, since: Instant) -> Result<Exit, Failure> {
     // The tree of its XML takes several times its length.
     let text = read(&arguments.model, left() / 16)?;
     let stop = || control.stop_without_memory().map(|stop| format!("the check was stopped: {}", stop.word()));
-    let result = verify(&file, &text, &Limits { memory: left(), stop: &stop });
+    let result = verify(&file, &text, &Limits { memory: left(), whole: limit, stop: &stop });
     let (exit, why) = match &result {
         Ok(_) => (Exit::Good, None),
         Err(deltamark_verify::Failure::Rejected(why)) => (Exit::Violated, Some(why)),

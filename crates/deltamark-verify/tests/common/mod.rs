@@ -37,7 +37,7 @@ pub fn certified(check: Check<'_>) -> (Report, Vec<u8>) {
 
 /// Checks a certificate without limits.
 pub fn verified(certificate: &[u8], text: &str) -> Result<Accepted, Failure> {
-    verify(certificate, text.as_bytes(), &Limits { memory: ROOM, stop: &|| None })
+    verify(certificate, text.as_bytes(), &Limits { memory: ROOM, whole: ROOM, stop: &|| None })
 }
 
 /// A certificate taken apart.
