@@ -501,7 +501,12 @@ pub fn explained(error: &clap::Error) -> Option<Failure> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
     let known = ["--deadlock", "--invariant", "--reach", "--ltl", "--ctl", "--properties", "--final", "--soundness"]
         .contains(&option.as_str());
+    let resumes = std::env::args_os().nth(1).is_some_and(|word| word == "resume");
     (error.kind() == ErrorKind::UnknownArgument && known).then(|| {
+        if resumes {
+            let message = format!("`resume` asks what the run was asked at first, so `{option}` cannot be used");
+            return Failure::new(message).help("a run that asks more begins with `deltamark check`");
+        }
         Failure::new(format!("this command checks no properties, so `{option}` cannot be used"))
             .help("properties belong to `deltamark check`")
     })

@@ -236,6 +236,7 @@ pub fn stopped(report: &Report) -> String {
         Some("unfolding") => "unfolding the model",
         Some("properties") => "reading the properties",
         Some("measuring") => "looking for a progress measure",
+        Some("preparing") if report.resumed.is_some() => "reading the checkpoint",
         Some("preparing") => "preparing the search",
         _ => "loading the model",
     };
@@ -321,6 +322,16 @@ fn ending(out: &mut String, report: &Report, memory_given: bool, look: &Look) {
             "another `--store` (`deltamark stores` lists them)"
         });
     }
+    // A checkpoint that was too large for the store it was to be read into.
+    let named = &report.store;
+    if stop == Stop::Memory
+        && report.stopped_while == Some("preparing")
+        && report.resumed.is_some()
+        && !named.is_auto()
+        && named.to_string() != "compact"
+    {
+        try_next.push("`--store compact`, which takes less");
+    }
     let open_ended = matches!(stop, Stop::Memory | Stop::Time | Stop::States) && !on_graph;
     if open_ended
         && report.search.is_shortest()
@@ -343,7 +354,8 @@ fn checkpoints(out: &mut String, report: &Report, look: &Look) {
         let _ = writeln!(out, "{}", wrap(&told, "", look.width));
     }
     let Some(checkpoint) = report.checkpoint.as_ref() else { return };
-    let ended = report.stopped_by.is_some_and(|stop| !matches!(stop, Stop::Answered | Stop::Count));
+    let ended = report.stopped_by.is_some_and(|stop| !matches!(stop, Stop::Answered | Stop::Count))
+        || report.answers.iter().any(|answer| answer.untraced.is_some());
     if let Some(newest) = checkpoint.newest.filter(|_| ended) {
         let told = format!(
             "`deltamark resume {}` goes on from a checkpoint of {}, {} of them not expanded yet.",

@@ -181,6 +181,42 @@ fn a_run_whose_memory_is_full_goes_on_in_a_smaller_store() {
 }
 
 #[test]
+fn what_does_not_fit_into_the_first_store_is_read_into_a_smaller_one() {
+    let folder = folder("resume_into_smaller");
+    let net = folder.join("net.pnml");
+    let net = net.to_str().expect("a name");
+    assert_eq!(run(&["generate", "kanban", "5", "-o", net]).exit, 0);
+    for (name, store) in [("chosen", None), ("named", Some("plain"))] {
+        let kept = folder.join(name);
+        let kept = kept.to_str().expect("a name");
+        let mut words = vec!["check", net, "--deadlock", "--checkpoint", kept, "--max-states", "1500000"];
+        words.extend(store.iter().flat_map(|store| ["--store", store]));
+        assert_eq!(run(&words).exit, 3);
+        let again = ["resume", kept, "--memory", "24MiB"];
+        let text = run(&again);
+        assert_eq!(text.exit, 3, "{}", text.stderr);
+        let told = text.stdout.replace('\n', " ");
+        if store.is_some() {
+            assert!(told.contains("was reached while reading the checkpoint"), "{told}");
+            assert!(told.contains("`--store compact`, which takes less"), "{told}");
+        } else {
+            assert!(told.contains("compact was chosen: plain has no room for what is in"), "{told}");
+            assert!(told.contains("the limit on the number of states was reached"), "{told}");
+        }
+        // A limit that nothing fits is refused with the least that works, as by `check`.
+        let refused = run(&["resume", kept, "--memory", "1MiB"]);
+        assert_eq!(refused.exit, 2, "{} {}", refused.stdout, refused.stderr);
+        assert!(refused.stderr.contains("give at least `--memory"), "{}", refused.stderr);
+        let refused = run(&["resume", kept, "--store", "bitstate"]);
+        assert_eq!(refused.exit, 2, "{} {}", refused.stdout, refused.stderr);
+        assert!(refused.stderr.contains("or leave `--store` out"), "{}", refused.stderr);
+        let refused = run(&["resume", kept, "--deadlock"]);
+        assert_eq!(refused.exit, 2, "{} {}", refused.stdout, refused.stderr);
+        assert!(refused.stderr.contains("asks what the run was asked at first"), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn what_cannot_be_done_is_refused() {
     let kept = folder("resume_refused").join("kept");
     let kept = kept.to_str().expect("a name");

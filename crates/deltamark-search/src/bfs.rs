@@ -246,7 +246,9 @@ fn search<'a>(
             Err(unresumed) => (Some(Stop::Cancelled), Some(unresumed)),
         };
         coordinator.note_peak();
-        coordinator.keep_at_end(stop.filter(|_| unresumed.is_none()));
+        if unresumed.is_none() {
+            coordinator.keep_at_end(stop);
+        }
         (stop, coordinator.path_to_sought(), unresumed)
     });
     let level = search.level.into_inner().unwrap_or_else(PoisonError::into_inner).numbers();
@@ -594,8 +596,10 @@ impl<'s, 'a> Coordinator<'s, '_, 'a, '_> {
         self.checkpoints = Some(checkpoints);
     }
 
-    /// Takes a checkpoint of the moment at which the current level began, if a limit or the user ended the run there.
+    /// Takes a checkpoint of the moment at which the current level began, if a limit or the user ended the run there, or
+    /// kept it from finding a trace.
     fn keep_at_end(&mut self, stop: Option<Stop>) {
+        let stop = self.in_pause(|_, _, run| run.untraced()).or(stop);
         let ended = matches!(stop, Some(Stop::Memory | Stop::Time | Stop::States | Stop::Depth | Stop::Cancelled));
         if let Some(mut checkpoints) = self.checkpoints.take().filter(|_| ended) {
             self.keep(&mut checkpoints);
@@ -679,6 +683,10 @@ impl<'s, 'a> Coordinator<'s, '_, 'a, '_> {
             let at_end = again.is_empty() && search.left() == 0;
             if stop.is_none() && search.widen.swap(false, Relaxed) {
                 stop = self.widen();
+            }
+            // What was decided without a trace would stay so in every checkpoint to come.
+            if self.checkpoints.is_some() {
+                stop = stop.or_else(|| self.in_pause(|_, _, run| run.untraced()));
             }
             if stop.is_none() && !at_end && self.probe() {
                 return Some(Stop::Answered);

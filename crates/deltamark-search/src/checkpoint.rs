@@ -13,6 +13,8 @@
 //! * I3: bytes may be arbitrary. What is read without an error is a search that can go on; that it is the one that
 //!   was interrupted is for a checksum to say. The initial states are compared, so that bytes of another model are refused.
 //! * I4: nothing is held twice: states are written and read some kilobytes at a time.
+//! * I5: what was decided is there with its trace. A search that is kept from finding one, by a limit or the user, ends before
+//!   the next level begins; by I1 its checkpoint then knows nothing of the answer, and who goes on finds it again.
 //!
 //! # Layout in bytes
 //! ```text
@@ -372,30 +374,21 @@ fn read_evidence(run: &Run<'_>, bytes: &mut Reader<'_>) -> Result<Vec<Evidence>,
     properties.iter().map(read).collect()
 }
 
-/// A state that says something about a property. Why a trace was not found is one of these.
-const UNTRACED: [Stop; 3] = [Stop::Memory, Stop::Time, Stop::Cancelled];
-
+/// A state that says something about a property, by the path to it (I5).
 fn write_witness(witness: Option<&Witness>, portable: &dyn Portable, out: &mut Vec<u8>) {
     let Some(Witness { trace, message }) = witness else { return varint::write(0, out) };
-    match trace {
-        Ok(trace) => {
-            varint::write(1, out);
-            write_trace(trace, portable, out);
-        }
-        Err(stop) => {
-            let known = UNTRACED.iter().position(|known| known == stop).unwrap_or(0);
-            varint::write(2 + known as u64, out);
-        }
-    }
+    let trace = trace.as_ref().expect("a search that keeps checkpoints ends in the level where it finds no trace");
+    varint::write(1, out);
+    write_trace(trace, portable, out);
     varint::write(message.is_some().into(), out);
     write_text(message.as_deref().unwrap_or_default().as_bytes(), out);
 }
 
 fn read_witness(portable: &dyn Portable, bytes: &mut Reader<'_>) -> Result<Option<Witness>, Unresumed> {
-    let trace = match bytes.at_most(1 + UNTRACED.len() as u64).ok_or(SHORT)? {
+    let trace = match number(bytes)? {
         0 => return Ok(None),
         1 => Ok(read_trace(portable, bytes)?),
-        why => Err(UNTRACED[why as usize - 2]),
+        _ => return Err(Unresumed::Wrong("it tells that a property was decided, and has no trace that shows it")),
     };
     let has_message = flag(bytes)?;
     let message = String::from_utf8_lossy(text(bytes)?).into_owned();

@@ -524,6 +524,12 @@ impl<'a> Run<'a> {
         &self.evidence
     }
 
+    /// Why some property was decided without the trace that shows it, if one was.
+    pub fn untraced(&self) -> Option<Stop> {
+        let witnesses = self.evidence.iter().flat_map(|found| [&found.decided, &found.undefined]);
+        witnesses.flatten().find_map(|witness| witness.trace.as_ref().err().copied())
+    }
+
     /// Goes on from what another run had counted and found.
     pub fn go_on(&mut self, statistics: Statistics, evidence: Vec<Evidence>) {
         for (property, found) in evidence.iter().enumerate() {

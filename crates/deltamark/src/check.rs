@@ -574,19 +574,24 @@ impl<'a> Check<'a> {
             Plan::single(self.system, kinds, run)
         };
         let made = plan.make(setting);
-        let made = match checkpoints {
-            Some(checkpoints) => made.map(|report| Report {
-                resumed: checkpoints.resumed().cloned(),
-                checkpoint: Some(checkpoints.report()),
-                ..report
-            }),
+        let about = checkpoints.map(|checkpoints| {
+            let store = checkpoints.store().parse().unwrap_or_default();
+            (store, checkpoints.resumed().cloned(), checkpoints.report())
+        });
+        let made = match about.clone() {
+            Some((_, resumed, report)) => made.map(|made| Report { resumed, checkpoint: Some(report), ..made }),
             None => made,
         };
         match made {
             // A run can be stopped before it begins to search: while a sweep looks for a measure, while a reduction is prepared.
             Err(CheckError::Stopped(stop)) => {
                 let phase = if sweeps { "measuring" } else { "preparing" };
-                Ok(Report::before_search(self.info, phase, stop, memory_limit, self.since))
+                let blank = Report::before_search(self.info, phase, stop, memory_limit, self.since);
+                // The checkpoint that was not read to its end.
+                Ok(match about.filter(|(_, resumed, _)| resumed.is_some()) {
+                    Some((store, resumed, report)) => Report { store, resumed, checkpoint: Some(report), ..blank },
+                    None => blank,
+                })
             }
             Ok(report) => {
                 let certificate = log.map(|log| log.finish(&report, &ends, self.system));

@@ -231,10 +231,15 @@ impl Checkpoints {
         self.manifest.store = store;
     }
 
-    /// Has the run go on from the newest one in another store; `false` if there is none.
-    pub(crate) fn move_on(&mut self) -> bool {
-        self.moved = !self.kept.is_empty();
-        self.moved
+    /// Has the run go on from the newest one in another store, and whoever resumes it too, from now on; `false` if there
+    /// is none.
+    pub(crate) fn move_to(&mut self, store: String) -> bool {
+        let Some(&newest) = self.kept.last() else { return false };
+        (self.moved, self.manifest.store) = (true, store);
+        if let Err(error) = files::write_manifest(&self.directory, newest, &self.manifest) {
+            self.trouble = Some(error.to_string());
+        }
+        true
     }
 
     /// The copy of the first file with this role, whose checksum was compared.
@@ -318,9 +323,11 @@ impl Keeper for Checkpoints {
         let began = Instant::now();
         let number = self.next;
         self.next += 1;
-        self.manifest.kept = kept;
-        match files::keep(&self.directory, number, &mut self.manifest, write) {
+        // That of the newest one stays as it is if this one cannot be written.
+        let mut manifest = Manifest { kept, ..self.manifest.clone() };
+        match files::keep(&self.directory, number, &mut manifest, write) {
             Ok(()) => {
+                self.manifest = manifest;
                 (self.newest, self.trouble) = (Some(kept), None);
                 self.written += 1;
                 self.kept.push(number);
@@ -352,4 +359,31 @@ fn locked(directory: &Path) -> Result<File, CheckpointError> {
 
 fn version() -> String {
     env!("CARGO_PKG_VERSION").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_store_that_a_run_has_moved_to_is_in_the_directory_at_once() {
+        let directory = std::env::temp_dir().join(format!("deltamark-moved-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a folder");
+        let kept = Kept { states: 7, expanded: 3, depth: 1 };
+        let (tool, store, words) = (version(), "auto".into(), vec!["check".into()]);
+        let manifest = Manifest { tool, words, store, inputs: Vec::new(), kept, parts: Vec::new() };
+        let mut checkpoints = Checkpoints::with(directory.clone(), None, Vec::new(), manifest);
+        assert!(!checkpoints.move_to("compact".into()), "there is none to go on from");
+        checkpoints.keep(kept, &mut |out| out.write_all(b"states"));
+        // The next one cannot be written, so the first stays as it is.
+        checkpoints.keep(Kept { states: 9, ..kept }, &mut |_| Err(io::Error::other("full")));
+        assert!(checkpoints.move_to("compact".into()));
+        let shown = directory.display().to_string();
+        let again = Checkpoints::resume(&shown, false, &Control::new()).expect("it is whole");
+        assert_eq!((again.store(), again.newest), ("compact", Some(kept)));
+        let mut bytes = Vec::new();
+        checkpoints.image().expect("one").read_to_end(&mut bytes).expect("a file");
+        assert_eq!(bytes, b"states");
+        std::fs::remove_dir_all(&directory).expect("a folder");
+    }
 }

@@ -32,7 +32,7 @@ use crate::report::{Answer, PropertyKind, Report};
 use crate::run::{Ran, Run};
 use crate::story::Story;
 use deltamark_core::{Bytes, Control, Guarantee, PropertyOutcome, Statistics, Stop, System};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Runs to be made.
 pub(crate) struct Plan<'r> {
@@ -82,8 +82,10 @@ impl<'r> Plan<'r> {
         let mut answers: Vec<(usize, Answer)> = Vec::new();
         let mut all: Option<Ran> = None;
         let mut tables = Bytes::new();
+        let mut telling = None;
         for Planned { system, asked, run } in self.runs {
             let mut ran = run.make(system, &control)?;
+            let telling = telling.get_or_insert_with(|| with_grace(&control));
             let held = system.tables();
             if held.total() > tables.total() {
                 tables = held;
@@ -91,7 +93,7 @@ impl<'r> Plan<'r> {
             let found = std::mem::take(&mut ran.outcome.properties);
             assert_eq!(found.len(), asked.len(), "a run answers every property that it was given");
             for ((place, kind), found) in asked.into_iter().zip(found) {
-                answers.push((place, answer(system, kind, found, &control)?));
+                answers.push((place, answer(system, kind, found, telling)?));
             }
             all = Some(match all {
                 Some(before) => merged(before, ran),
@@ -123,6 +125,15 @@ impl<'r> Plan<'r> {
             ..blank
         })
     }
+}
+
+/// How long traces that were found are put into words once the time is over, all of them together.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The same control with some time left: a run that ends by its limit on time has just used it up.
+fn with_grace(control: &Control) -> Control {
+    let until = control.deadline.map(|end| (control.clock)().map_or(end, |now| now.max(end)));
+    Control { deadline: until.and_then(|until| until.checked_add(GRACE)), ..control.clone() }
 }
 
 /// An answer, its trace replayed and put into words, if there is time for that.
@@ -509,5 +520,35 @@ mod tests {
         }
         let path = Check::new(&system).run().expect("a run").to_json();
         assert!(!path.contains("loop_at"), "a path has no cycle");
+    }
+
+    #[test]
+    fn a_trace_that_was_found_in_time_is_told_once_the_time_is_over() {
+        /// Shown by a clock that stands still.
+        static MOMENT: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        let system = NetSystem::new(deltamark_nets::generate::generate("philosophers", 4).expect("a net"));
+        let budget = Arc::new(deltamark_core::Budget::unlimited());
+        let store = deltamark_store::build(&StoreSpec::named("plain"), &system, Search::Bfs.order(), budget);
+        let (store, properties, control) = (store.expect("a store"), [Property::deadlock_free()], Control::new());
+        let (store, properties) = (store.as_ref(), &properties[..]);
+        let task = deltamark_search::Task {
+            system: &system,
+            store,
+            properties,
+            control: &control,
+            explore_all: false,
+            observer: None,
+        };
+        let found = deltamark_search::run_on(deltamark_search::Threads::ONE, Search::Bfs, task).properties.remove(0);
+        let deadline = Some(*MOMENT.get_or_init(Instant::now));
+        let over = Control { deadline, clock: || MOMENT.get().copied(), ..Control::new() };
+        let told = |control: &Control| {
+            let told = answer(&system, PropertyKind::DeadlockFree, found.clone(), control).expect("it replays");
+            (told.story.is_some(), told.untraced)
+        };
+        assert_eq!(told(&over), (false, Some(Stop::Time)));
+        assert_eq!(told(&with_grace(&over)), (true, None));
+        over.cancel.cancel();
+        assert_eq!(told(&with_grace(&over)), (false, Some(Stop::Cancelled)));
     }
 }

@@ -7,7 +7,8 @@
 use deltamark::checkpoint::{CheckpointError, Checkpoints, InputFile, Kept};
 use deltamark::control::Control;
 use deltamark::{Check, Limits, LoadOptions, Loaded, Report, Search, Stop, StoreSpec, Unfold, load_with};
-use deltamark_core::{Budget, Outcome, Property, Store, System};
+use deltamark_core::property::Undefined;
+use deltamark_core::{Block, Budget, Goal, Outcome, Predicate, Property, Scratch, Store, System};
 use deltamark_nets::NetSystem;
 use deltamark_search::{Keeper, Keeping, Task, Threads, Unresumed, run_kept, run_on};
 use deltamark_store::CATALOGUE;
@@ -16,7 +17,8 @@ use deltamark_testkit::scaled::scaled_net;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// The stores that keep checkpoints.
 const STORES: [&str; 4] = ["plain", "collapse", "tree", "compact"];
@@ -169,6 +171,61 @@ fn a_run_that_a_limit_ended_within_a_level_goes_on_in_every_store() {
             let counts = (found.states, found.edges, found.deadlocks, found.depth, found.expanded);
             assert_eq!(counts, (58_400, 446_400, 0, 42, 58_400), "{first}, {} threads", threads.count);
             assert!(rounds > 3, "{rounds}");
+        }
+    }
+}
+
+/// Whether the clock of the next test is past every deadline.
+static LATE: AtomicBool = AtomicBool::new(false);
+
+/// False in states without successors; the time is over as soon as one was seen, if `ends` says so.
+struct Alive {
+    ends: bool,
+}
+
+impl Predicate for Alive {
+    fn evaluate(&self, _: &dyn System, _: &mut Scratch, block: &Block, dead: u64) -> Result<u64, Undefined> {
+        if self.ends && dead & block.mask() != 0 {
+            LATE.store(true, Relaxed);
+        }
+        Ok(block.mask() & !dead)
+    }
+}
+
+#[test]
+fn a_trace_that_a_limit_left_no_time_to_find_is_found_by_the_run_that_goes_on() {
+    let alive = |ends| {
+        let goal = Goal::Invariant(Box::new(Alive { ends }));
+        [Property { name: "alive".into(), text: "alive".into(), goal }, Property::fault_free()]
+    };
+    let fresh = || model("philosophers-5.pnml", Unfold::Auto).system;
+    let hour = Duration::from_secs(3600);
+    for (number, first) in STORES.into_iter().enumerate() {
+        for explore_all in [false, true] {
+            let threads = THREADS[number % 2];
+            let system = fresh();
+            let (properties, kept_in) = (alive(true), store(first, &*system));
+            let clock: fn() -> Option<Instant> =
+                || Some(Instant::now() + Duration::from_secs(if LATE.load(Relaxed) { 7200 } else { 0 }));
+            LATE.store(false, Relaxed);
+            let control = Control { deadline: Some(Instant::now() + hour), clock, ..Control::new() };
+            let mut all = All::default();
+            let keeping = Keeping { keeper: Some(&mut all), from: None };
+            let task_of_first = task(&*system, &*kept_in, &properties, &control, explore_all);
+            let outcome = run_kept(keeping, threads, task_of_first).expect("a run");
+            let told = (outcome.properties[0].verdict.word(), outcome.properties[0].untraced, outcome.stopped_by);
+            assert_eq!(told, ("violated", Some(Stop::Time), Some(Stop::Time)), "{first}");
+            assert!(all.0.len() > 3, "{first}: {}", all.0.len());
+            for (kept, bytes) in all.0 {
+                let (system, properties) = (fresh(), alive(false));
+                let into = store(first, &*system);
+                let keeping = Keeping { keeper: None, from: Some(&mut &bytes[..]) };
+                let control = Control::new();
+                let task = task(&*system, &*into, &properties, &control, explore_all);
+                let outcome = run_kept(keeping, threads, task).expect("a run");
+                let steps = outcome.properties[0].verdict.trace().map(|trace| trace.len());
+                assert_eq!((steps, outcome.stopped_by), (Some(5), None), "{first}, {kept:?}");
+            }
         }
     }
 }

@@ -10,18 +10,19 @@ use crate::signals;
 use clap::Parser;
 use deltamark::checkpoint::{CheckpointError, Checkpoints};
 use deltamark::control::steering;
-use deltamark::{ModelInfo, Report};
+use deltamark::{Limits, ModelInfo, Report};
 use std::time::Instant;
 
 /// Goes on.
 pub fn run(arguments: args::Resume, since: Instant) -> Result<Exit, Failure> {
     let limits = arguments.limits();
-    let control = steering(&limits, &signals::cancel(), since);
+    // Files are compared a buffer at a time; a limit on memory is judged once the model is loaded, as in any run.
+    let control = steering(&Limits { memory: None, ..limits.clone() }, &signals::cancel(), since);
     let checkpoints = match Checkpoints::resume(&arguments.directory, arguments.older, &control) {
         Ok(checkpoints) => checkpoints,
         Err(CheckpointError::Stopped(stop)) => {
             let report = Report::before_search(ModelInfo::code(), "loading", stop, limits.memory, since);
-            return check::show(&report, None, false, &arguments.say, &control);
+            return check::show(&report, None, limits.memory.is_some(), &arguments.say, &control);
         }
         Err(error) => return Err(check::unkept(error)),
     };

@@ -146,13 +146,18 @@ pub(super) fn keep(
     let mut parts = Parts { directory, number, sealed: Vec::new(), current: None };
     let kept = write_image(&mut parts).and_then(|()| parts.finish()).and_then(|sealed| {
         manifest.parts = sealed;
-        write(manifest_path(directory, number), &manifest.encode())?;
-        sync(directory)
+        write_manifest(directory, number, manifest)
     });
     if kept.is_err() {
         remove(directory, |other| other == number);
     }
     kept
+}
+
+/// Writes the manifest of a checkpoint whose other files are there; one that is there already is replaced as a whole.
+pub(super) fn write_manifest(directory: &Path, number: u64, manifest: &Manifest) -> io::Result<()> {
+    write(manifest_path(directory, number), &manifest.encode())?;
+    sync(directory)
 }
 
 /// Bytes that are written in parts.

@@ -84,7 +84,7 @@ impl Run for OverStore<'_> {
         }
         let (search, asked) = (self.search, self.threads);
         let question = StoreQuestion { system, search, threads: asked, control, explain: self.explain };
-        let (mut outcome, choice) = auto::run(&question, &self.store, |spec, control| {
+        let ran = auto::run(&question, &self.store, |spec, control| {
             let threads = threads(asked, spec, search)?;
             let traffic = traffic(search, threads, control);
             let store =
@@ -118,14 +118,14 @@ impl Run for OverStore<'_> {
             };
             watchers.iter_mut().for_each(|watcher| watcher.end(system, store.as_ref(), &outcome));
             Ok(outcome)
-        })?;
+        });
         drop(watchers);
-        let mut moved = None;
-        if let (Some(kept), Some(_)) = (&mut checkpoints, numbered) {
-            moved = self.moved(kept, &mut outcome, system, control)?;
-        }
+        let (outcome, choice) = match (&mut checkpoints, numbered) {
+            (Some(kept), Some(_)) => self.moved(kept, ran, system, control)?,
+            _ => ran?,
+        };
         let by_number = |why: &str| StoreChoice { store: self.store.clone(), why: why.into(), trials: Vec::new() };
-        let choice = moved.or(choice).or_else(|| numbered.map(by_number));
+        let choice = choice.or_else(|| numbered.map(by_number));
         let graph = match (self.graph, log) {
             (Some(graph), Some(log)) => Some(graph.finish(log, system, search.is_shortest(), false)),
             _ => None,
@@ -145,37 +145,46 @@ impl Run for OverStore<'_> {
 }
 
 impl OverStore<'_> {
-    /// Goes on in a smaller store from the newest checkpoint, if memory is full and there is one. Its outcome takes the
-    /// place of the first one, unless there was no room to read it.
+    /// Goes on in a smaller store from the newest checkpoint, if there is one and memory was full in the first store, be it
+    /// as that checkpoint was read. What that comes to takes the place of what the first one came to, unless there was
+    /// no room to read it again.
     fn moved(
         &self,
         (checkpoints, model): &mut (&mut Checkpoints, ModelInfo),
-        outcome: &mut Outcome,
+        ran: Result<(Outcome, Option<StoreChoice>), CheckError>,
         system: &dyn System,
         control: &Control,
-    ) -> Result<Option<StoreChoice>, CheckError> {
-        if outcome.stopped_by != Some(Stop::Memory) || !checkpoints.move_on() {
-            return Ok(None);
-        }
+    ) -> Result<(Outcome, Option<StoreChoice>), CheckError> {
+        let why = match &ran {
+            Ok((outcome, _)) if outcome.stopped_by == Some(Stop::Memory) => {
+                let full = outcome.statistics.states;
+                format!("{NUMBERING} was full at {full} states, and the run went on from a checkpoint")
+            }
+            Err(CheckError::Stopped(Stop::Memory)) => {
+                format!("{NUMBERING} has no room for what is in the checkpoint")
+            }
+            _ => return ran,
+        };
         for spec in MORE_ROOM.map(StoreSpec::named) {
             let threads = threads(self.threads, &spec, self.search)?;
             let traffic = traffic(self.search, threads, control);
             let Ok(store) = deltamark_store::build(&spec, system, traffic, control.budget.clone()) else { continue };
             let (store, properties) = (store.as_ref(), &self.properties[..]);
             let task = Task { system, store, properties, control, explore_all: self.explore_all, observer: None };
-            checkpoints.keep_in(spec.to_string());
+            if !checkpoints.move_to(spec.to_string()) {
+                return ran;
+            }
             match kept(checkpoints, model, &spec, threads, task) {
-                Ok(further) => {
-                    let full = outcome.statistics.states;
-                    let why = format!("{NUMBERING} was full at {full} states, and the run went on from a checkpoint");
-                    *outcome = further;
-                    return Ok(Some(StoreChoice { store: spec, why, trials: Vec::new() }));
+                Ok(further) => return Ok((further, Some(StoreChoice { store: spec, why, trials: Vec::new() }))),
+                Err(CheckError::Stopped(_)) => {
+                    // With other limits the first store may do.
+                    checkpoints.move_to(StoreSpec::default().to_string());
+                    return ran;
                 }
-                Err(CheckError::Stopped(_)) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
-        Ok(None)
+        ran
     }
 }
 
@@ -189,9 +198,10 @@ fn kept(
 ) -> Result<Outcome, CheckError> {
     if let Some(why) = Keeping::unfit(task.system, task.store) {
         let able: Vec<&str> = KEPT.to_vec();
+        let instead = if checkpoints.resumed().is_some() { "--store" } else { "--checkpoint" };
         return Err(CheckError::Misfit {
             message: format!("the store `{spec}` cannot keep checkpoints of this run: {why}"),
-            help: format!("choose one of {}, or leave `--checkpoint` out", able.join(", ")),
+            help: format!("choose one of {}, or leave `{instead}` out", able.join(", ")),
         });
     }
     checkpoints.begin(model, task.control).map_err(|error| match error {
